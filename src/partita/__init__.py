@@ -1,0 +1,1 @@
+"""Partita: online Bayesian clustering that says how sure it is."""

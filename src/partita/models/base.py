@@ -1,0 +1,115 @@
+"""What a model is to the samplers.
+
+A model says how likely a *set* of observations is, p(c), with the parameters of the cluster integrated out.
+It depends on the set alone, never on the order, or refinement and removal would break.
+
+To write your own, subclass :class:`Model` and give two vectorised methods: additive statistics of each
+observation, and log p(c) from the summed statistics and the sizes of many clusters. The built-in models are
+:class:`CompiledModel` instead: they name a compiled family (``families.py``), so that the loop over a
+stream's observations never leaves machine code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from partita._typing import Array, Floats
+
+
+class Model(BaseEstimator):  # type: ignore[misc]
+    """Base class of cluster likelihoods, and the way to write your own.
+
+    Examples
+    --------
+    Counts that are Poisson within a cluster, with a Gamma prior on the rate:
+
+    >>> import numpy as np, partita as pt
+    >>> from scipy.special import gammaln
+    >>> class Poisson(pt.Model):
+    ...     def __init__(self, shape=1.0, rate=1.0):
+    ...         self.shape, self.rate = shape, rate
+    ...     def statistics(self, X):  # additive: the count, and the log of its factorial
+    ...         return np.column_stack([X[:, 0], gammaln(X[:, 0] + 1.0)])
+    ...     def log_marginal(self, totals, sizes):
+    ...         shape, rate = self.shape + totals[:, 0], self.rate + sizes
+    ...         return (gammaln(shape) - gammaln(self.shape) - totals[:, 1]
+    ...                 + self.shape * np.log(self.rate) - shape * np.log(rate))
+    >>> X = np.array([[1], [50], [2], [48], [0], [53]])
+    >>> pt.SplitSMC(Poisson(1.0, 0.05), alpha=1.0).fit_predict(X)
+    array([0, 1, 0, 1, 0, 1])
+    """
+
+    def statistics(self, X: Array) -> Floats:
+        """Additive statistics of each observation, shape (n, k)."""
+        raise TypeError(f"{type(self).__name__} must define statistics(X)")
+
+    def log_marginal(self, totals: Floats, sizes: Floats) -> Floats:
+        """log p(c) of many clusters from their summed statistics (r, k) and sizes (r,)."""
+        raise TypeError(f"{type(self).__name__} must define log_marginal(totals, sizes)")
+
+    def check(self, n_features: int) -> None:
+        """Raise ValueError if the hyperparameters make no sense for data of this width."""
+
+    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+        """Validated observations as the sampler stores them; ``first_row`` numbers the first one in errors."""
+        encoded = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
+        if encoded.ndim != 2 or len(encoded) != len(X):
+            raise ValueError(
+                f"{type(self).__name__}.statistics must return shape ({len(X)}, k), got {encoded.shape}"
+            )
+        bad = np.flatnonzero(~np.isfinite(encoded).all(axis=1))
+        if len(bad):
+            raise ValueError(f"row {first_row + bad[0]}: {type(self).__name__}.statistics is not finite")
+        return encoded
+
+
+class CompiledModel(Model):
+    """A model with a compiled family."""
+
+    def family(self, n_features: int) -> Any:
+        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``."""
+        raise TypeError(f"{type(self).__name__} must define family(n_features)")
+
+    def width(self, n_features: int) -> int:
+        """Length of a cluster's row of statistics."""
+        raise TypeError(f"{type(self).__name__} must define width(n_features)")
+
+    def fit_prior(self, X: Array, labels: Array | None = None) -> Any:
+        """Hyperparameters by empirical Bayes.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            A sample of the data; a few hundred rows are enough.
+        labels : array of shape (n,), optional
+            True clusters. With them the hyperparameters maximise the evidence Σ_c log p(c). Without, rounds
+            of clustering a sample and maximising alternate, from several starting scales, and the fit with
+            the highest joint density wins.
+
+        Returns
+        -------
+        model
+            A new model of the same class; this one is left as it is.
+        """
+        from partita.models.empirical_bayes import fit_prior
+
+        return fit_prior(self, X, labels)
+
+
+def positive(name: str, value: Any, minimum: float = 0.0) -> Floats:
+    """``value`` as floats, or a ValueError that names the parameter."""
+    array = np.asarray(value, dtype=np.float64)
+    if not (np.isfinite(array).all() and (array > minimum).all()):
+        raise ValueError(f"{name} must be finite and above {minimum:g}, got {value!r}")
+    return array
+
+
+def per_feature(name: str, value: Any, n_features: int) -> Floats:
+    """``value`` as one number a feature."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim > 1 or (array.ndim == 1 and len(array) != n_features):
+        raise ValueError(f"{name} has shape {array.shape}, but the data have {n_features} columns")
+    return np.broadcast_to(array, (n_features,)).astype(np.float64)

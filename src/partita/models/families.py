@@ -1,0 +1,81 @@
+"""Compiled likelihoods: what the sampler's kernels call for the built-in models.
+
+To the kernels a model is a *family*: a named tuple of hyperparameters, whose class says which compiled
+functions apply. They are chosen by that class when a kernel is compiled, so a stream of one model compiles
+and runs nothing of the others, and no function is ever passed into a cached kernel. All work in place on rows
+of ``statistics``, one row a cluster:
+
+- ``begin(family, statistics, d)``: the row of the empty cluster, row 0;
+- ``log_predictive(family, statistics, c, data, x)``: log p(x | c), from what the others have prepared;
+- ``extend(family, statistics, child, parent, size, data, x)``: the row of parent ∪ {x};
+- ``reduce(family, statistics, child, parent, size, data, x)``: the row of the parent without x; false where
+  cancellation would cost accuracy, and the caller then builds the row from the members.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from numba import types
+from numba.extending import overload
+
+from partita.models import bernoulli, categorical, gaussian, multivariate
+
+MODULES: dict[type, ModuleType] = {
+    gaussian.GaussianFamily: gaussian,
+    multivariate.MultivariateFamily: multivariate,
+    categorical.CategoricalFamily: categorical,
+    bernoulli.BernoulliFamily: bernoulli,
+}
+
+
+def _kernel_of(family: Any, name: str) -> Any:
+    """The kernel that the type of ``family`` asks for; None if it is no family."""
+    if isinstance(family, types.BaseNamedTuple):
+        return getattr(MODULES[family.instance_class], name)
+    return None
+
+
+def begin(family: Any, statistics: Any, d: Any) -> None:
+    """Write the row of the empty cluster."""
+
+
+def log_predictive(family: Any, statistics: Any, c: Any, data: Any, x: Any) -> Any:
+    """Log-density of observation ``x`` given the members of cluster ``c``."""
+
+
+def extend(family: Any, statistics: Any, child: Any, parent: Any, size: Any, data: Any, x: Any) -> None:
+    """Write the row of ``child`` = ``parent`` ∪ {x}; ``size`` counts the parent's members."""
+
+
+def reduce(family: Any, statistics: Any, child: Any, parent: Any, size: Any, data: Any, x: Any) -> Any:
+    """Write the row of ``child`` = ``parent`` without x; false where that would lose digits."""
+
+
+@overload(begin)
+def _begin(family, statistics, d):  # type: ignore[no-untyped-def]
+    kernel = _kernel_of(family, "begin")
+    return lambda family, statistics, d: kernel(family, statistics, d)
+
+
+@overload(log_predictive)
+def _log_predictive(family, statistics, c, data, x):  # type: ignore[no-untyped-def]
+    kernel = _kernel_of(family, "log_predictive")
+    return lambda family, statistics, c, data, x: kernel(family, statistics, c, data, x)
+
+
+@overload(extend)
+def _extend(family, statistics, child, parent, size, data, x):  # type: ignore[no-untyped-def]
+    kernel = _kernel_of(family, "extend")
+    return lambda family, statistics, child, parent, size, data, x: kernel(
+        family, statistics, child, parent, size, data, x
+    )
+
+
+@overload(reduce)
+def _reduce(family, statistics, child, parent, size, data, x):  # type: ignore[no-untyped-def]
+    kernel = _kernel_of(family, "reduce")
+    return lambda family, statistics, child, parent, size, data, x: kernel(
+        family, statistics, child, parent, size, data, x
+    )

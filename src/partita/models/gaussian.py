@@ -1,0 +1,152 @@
+"""Normal clusters with independent dimensions.
+
+The kernels see observations standardised by the prior, so that the prior mean is 0 and the prior scale the
+same in each dimension, and neither an offset nor the unit of measurement costs digits. ``hyper`` is [shape a₀, rate b₀, precision κ₀, −Σ log scale].
+
+A row holds [constant, a + ½, mean (d), sum of squared deviations (d), location (d), 1/spread (d)]; means and
+squared deviations are updated by Welford's recurrences, so that data far from the origin lose no digits.
+The predictive is Student's t (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution"):
+log p(x|c) = constant − (a + ½) Σ_d log(1 + (x_d − location_d)² / spread_d).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita._kernel import kernel
+from partita._typing import Floats
+from partita.models.base import CompiledModel, per_feature, positive
+
+
+class GaussianFamily(NamedTuple):
+    """What the kernels need to know of a :class:`Gaussian`."""
+
+    shape: float  # and the rate: the prior variance is standardised to rate/shape = 1
+    precision: float
+    jacobian: float  # −Σ log scale
+
+
+@kernel
+def log_predictive(family, statistics, c, data, x):
+    """Log-density of ``x`` given cluster ``c``."""
+    d = data.shape[1]
+    location, inverse = 2 + 2 * d, 2 + 3 * d
+    product, logs = 1.0, 0.0
+    for k in range(d):
+        z = data[x, k] - statistics[c, location + k]
+        product *= 1.0 + z * z * statistics[c, inverse + k]
+        if product > 1e100:  # one logarithm serves all dimensions, short of overflow
+            logs += math.log(product)
+            product = 1.0
+    return statistics[c, 0] - statistics[c, 1] * (logs + math.log(product))
+
+
+@kernel
+def prepare(family, statistics, c, size, d):
+    """Fill in the predictive's terms from the means and squared deviations of ``size`` members."""
+    shape, precision = family.shape, family.precision
+    posterior_precision = precision + size
+    a = shape + 0.5 * size
+    constant = family.jacobian + d * (math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi))
+    for k in range(d):
+        mean, squares = statistics[c, 2 + k], statistics[c, 2 + d + k]
+        b = shape + 0.5 * (squares + precision * size / posterior_precision * mean * mean)
+        inverse = posterior_precision / (2.0 * b * (posterior_precision + 1.0))
+        constant += 0.5 * math.log(inverse)
+        statistics[c, 2 + 2 * d + k] = size / posterior_precision * mean
+        statistics[c, 2 + 3 * d + k] = inverse
+    statistics[c, 0] = constant
+    statistics[c, 1] = a + 0.5
+
+
+@kernel
+def begin(family, statistics, d):
+    """Row of the empty cluster."""
+    prepare(family, statistics, 0, 0, d)
+
+
+@kernel
+def extend(family, statistics, child, parent, size, data, x):
+    """Row of the cluster with ``x`` added."""
+    d = data.shape[1]
+    for k in range(d):
+        mean = statistics[parent, 2 + k]
+        step = data[x, k] - mean
+        mean += step / (size + 1)
+        statistics[child, 2 + k] = mean
+        statistics[child, 2 + d + k] = statistics[parent, 2 + d + k] + step * (data[x, k] - mean)
+    prepare(family, statistics, child, size + 1, d)
+
+
+@kernel
+def reduce(family, statistics, child, parent, size, data, x):
+    """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
+    d = data.shape[1]
+    safe = size > 2
+    for k in range(d):
+        mean = statistics[parent, 2 + k]
+        before = statistics[parent, 2 + d + k]
+        rest = mean + (mean - data[x, k]) / max(size - 1, 1)
+        after = before - (data[x, k] - mean) * (data[x, k] - rest)
+        safe = safe and after >= 0.1 * before
+        statistics[child, 2 + k] = rest
+        statistics[child, 2 + d + k] = after
+    if safe:
+        prepare(family, statistics, child, size - 1, d)
+    return safe
+
+
+class Gaussian(CompiledModel):
+    """Normal clusters with independent dimensions and a normal–inverse-gamma prior.
+
+    Within a cluster x_d ~ N(μ_d, σ_d²), with 1/σ_d² ~ Gamma(shape, rate_d) and μ_d ~ N(mean_d, σ_d²/precision).
+
+    Parameters
+    ----------
+    shape : float
+        Shape of the prior of 1/σ²: the higher, the more alike are the clusters' spreads.
+    rate : float or array of shape (d,)
+        Its rate; a typical variance within a cluster is rate/shape.
+    mean : float or array of shape (d,)
+        Where cluster centres lie on average.
+    precision : float
+        How much less the points of a cluster vary than the centres: the ratio of the two variances.
+
+    Examples
+    --------
+    >>> import numpy as np, partita as pt
+    >>> X = np.array([[0.0], [0.1], [9.0], [9.2], [0.2]])
+    >>> pt.SplitSMC(pt.Gaussian(shape=2.0, rate=0.1, precision=0.01), alpha=1.0).fit_predict(X)
+    array([0, 0, 1, 1, 0])
+    """
+
+    def __init__(self, shape: float = 2.0, rate: Any = 0.5, mean: Any = 0.0, precision: float = 0.01) -> None:
+        self.shape = shape
+        self.rate = rate
+        self.mean = mean
+        self.precision = precision
+
+    def check(self, n_features: int) -> None:
+        positive("shape", self.shape)
+        positive("rate", per_feature("rate", self.rate, n_features))
+        positive("precision", self.precision)
+        if not np.isfinite(per_feature("mean", self.mean, n_features)).all():
+            raise ValueError(f"mean must be finite, got {self.mean!r}")
+
+    def _scale(self, n_features: int) -> Floats:
+        scale: Floats = np.sqrt(per_feature("rate", self.rate, n_features) / self.shape)
+        return scale
+
+    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+        d = X.shape[1]
+        return np.ascontiguousarray((X - per_feature("mean", self.mean, d)) / self._scale(d))
+
+    def family(self, n_features: int) -> GaussianFamily:
+        jacobian = -np.log(self._scale(n_features)).sum()
+        return GaussianFamily(float(self.shape), float(self.precision), float(jacobian))
+
+    def width(self, n_features: int) -> int:
+        return 2 + 4 * n_features

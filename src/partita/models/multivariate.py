@@ -1,0 +1,211 @@
+"""Normal clusters with full covariance.
+
+The kernels see observations whitened by the prior, so that the prior mean is 0 and the prior scale matrix a
+multiple of the identity. ``hyper`` is [degrees of freedom ν₀, scale s₀,
+precision κ₀, −log|whitening|].
+
+A row holds [constant, (ν + d)/2, mean (d), scatter (d(d+1)/2), location (d), Cholesky factor (d(d+1)/2)],
+matrices as their lower triangles, by rows. With A = (κ+1)/κ · Λ the predictive is the multivariate t
+(Murphy 2007): log p(x|c) = constant − (ν + d)/2 · log(1 + (x − location)ᵀ A⁻¹ (x − location)).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita._kernel import kernel
+from partita._typing import Floats
+from partita.models.base import CompiledModel, per_feature, positive
+
+
+class MultivariateFamily(NamedTuple):
+    """What the kernels need to know of a :class:`MultivariateGaussian`."""
+
+    freedom: float  # and the scale: the prior covariance is standardised to scale/freedom = 1
+    precision: float
+    jacobian: float  # −log|whitening|
+
+
+@kernel
+def log_predictive(family, statistics, c, data, x):
+    """Log-density of ``x`` given cluster ``c``."""
+    d = data.shape[1]
+    location = 2 + d + d * (d + 1) // 2
+    factor = location + d
+    solved = np.empty(d)
+    quadratic = 0.0
+    for i in range(d):  # forward substitution with the factor
+        at = factor + i * (i + 1) // 2
+        z = data[x, i] - statistics[c, location + i]
+        for j in range(i):
+            z -= statistics[c, at + j] * solved[j]
+        z /= statistics[c, at + i]
+        solved[i] = z
+        quadratic += z * z
+    return statistics[c, 0] - statistics[c, 1] * math.log1p(quadratic)
+
+
+@kernel
+def prepare(family, statistics, c, size, d):
+    """Fill in the predictive's terms from the mean and scatter of ``size`` members."""
+    freedom, precision = family.freedom + size, family.precision
+    posterior_precision = precision + size
+    ratio = (posterior_precision + 1.0) / posterior_precision
+    scatter = 2 + d
+    location = scatter + d * (d + 1) // 2
+    factor = location + d
+    shrink = precision * size / posterior_precision
+    log_determinant = 0.0
+    for i in range(d):
+        statistics[c, location + i] = size / posterior_precision * statistics[c, 2 + i]
+        row = i * (i + 1) // 2
+        for j in range(i + 1):
+            value = statistics[c, scatter + row + j]
+            value += shrink * statistics[c, 2 + i] * statistics[c, 2 + j]
+            if i == j:
+                value += family.freedom
+            value *= ratio
+            other = j * (j + 1) // 2
+            for k in range(j):
+                value -= statistics[c, factor + row + k] * statistics[c, factor + other + k]
+            if i == j:
+                value = math.sqrt(value)
+                log_determinant += 2.0 * math.log(value)
+            else:
+                value /= statistics[c, factor + other + j]
+            statistics[c, factor + row + j] = value
+    tail = freedom - d + 1.0
+    statistics[c, 1] = 0.5 * (tail + d)
+    statistics[c, 0] = (
+        family.jacobian
+        + math.lgamma(0.5 * (tail + d))
+        - math.lgamma(0.5 * tail)
+        - 0.5 * (d * math.log(math.pi) + log_determinant)
+    )
+
+
+@kernel
+def begin(family, statistics, d):
+    """Row of the empty cluster."""
+    prepare(family, statistics, 0, 0, d)
+
+
+@kernel
+def extend(family, statistics, child, parent, size, data, x):
+    """Row of the cluster with ``x`` added."""
+    d = data.shape[1]
+    scatter = 2 + d
+    weight = size / (size + 1.0)
+    for i in range(d):
+        row = scatter + i * (i + 1) // 2
+        step = data[x, i] - statistics[parent, 2 + i]
+        for j in range(i + 1):
+            statistics[child, row + j] = statistics[parent, row + j] + weight * step * (
+                data[x, j] - statistics[parent, 2 + j]
+            )
+    for i in range(d):
+        mean = statistics[parent, 2 + i]
+        statistics[child, 2 + i] = mean + (data[x, i] - mean) / (size + 1)
+    prepare(family, statistics, child, size + 1, d)
+
+
+@kernel
+def reduce(family, statistics, child, parent, size, data, x):
+    """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
+    d = data.shape[1]
+    scatter = 2 + d
+    if size <= d + 2:  # too few members for a scatter of full rank
+        return False
+    weight = (size - 1.0) / size
+    rest = np.empty(d)
+    for i in range(d):
+        mean = statistics[parent, 2 + i]
+        rest[i] = mean + (mean - data[x, i]) / (size - 1)
+    for i in range(d):
+        at = scatter + i * (i + 1) // 2
+        before = statistics[parent, at + i]
+        if before - weight * (data[x, i] - rest[i]) ** 2 < 0.1 * before:
+            return False
+    for i in range(d):
+        at = scatter + i * (i + 1) // 2
+        for j in range(i + 1):
+            statistics[child, at + j] = statistics[parent, at + j] - weight * (data[x, i] - rest[i]) * (
+                data[x, j] - rest[j]
+            )
+    for i in range(d):
+        statistics[child, 2 + i] = rest[i]
+    prepare(family, statistics, child, size - 1, d)
+    return True
+
+
+class MultivariateGaussian(CompiledModel):
+    """Normal clusters with any covariance and a normal–inverse-Wishart prior.
+
+    Within a cluster x ~ N(μ, Σ), with Σ ~ InverseWishart(freedom, scale) and μ ~ N(mean, Σ/precision).
+
+    Parameters
+    ----------
+    freedom : float, optional
+        Degrees of freedom ν, above d − 1; d + 2 by default. The higher, the more alike the covariances.
+    scale : float or array of shape (d, d)
+        Scale matrix; a number stands for that multiple of the identity. Covariances within clusters are
+        about scale/(freedom − d − 1).
+    mean : float or array of shape (d,)
+        Where cluster centres lie on average.
+    precision : float
+        How much less the points of a cluster vary than the centres: the ratio of the two variances.
+
+    Examples
+    --------
+    >>> import numpy as np, partita as pt
+    >>> X = np.array([[0.0, 0.0], [1.0, 1.1], [9.0, 0.1], [2.0, 2.0], [10.0, 0.9]])
+    >>> pt.SplitSMC(pt.MultivariateGaussian(precision=0.01), alpha=1.0).fit_predict(X)
+    array([0, 0, 1, 0, 1])
+    """
+
+    def __init__(
+        self, freedom: float | None = None, scale: Any = 1.0, mean: Any = 0.0, precision: float = 0.01
+    ) -> None:
+        self.freedom = freedom
+        self.scale = scale
+        self.mean = mean
+        self.precision = precision
+
+    def _freedom(self, n_features: int) -> float:
+        return n_features + 2.0 if self.freedom is None else float(self.freedom)
+
+    def _factor(self, n_features: int) -> Floats:
+        """Cholesky factor of the prior's typical covariance, scale/freedom."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        matrix = scale * np.eye(n_features) if scale.ndim == 0 else scale
+        if matrix.shape != (n_features, n_features):
+            raise ValueError(f"scale has shape {matrix.shape}, but the data have {n_features} columns")
+        if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T)):
+            raise ValueError("scale must be a finite, symmetric matrix")
+        try:
+            factor: Floats = np.linalg.cholesky(matrix / self._freedom(n_features))
+        except np.linalg.LinAlgError:
+            raise ValueError("scale must be positive definite") from None
+        return factor
+
+    def check(self, n_features: int) -> None:
+        positive("freedom", self._freedom(n_features), n_features - 1.0)
+        positive("precision", self.precision)
+        if not np.isfinite(per_feature("mean", self.mean, n_features)).all():
+            raise ValueError(f"mean must be finite, got {self.mean!r}")
+        self._factor(n_features)
+
+    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+        d = X.shape[1]
+        centred = X - per_feature("mean", self.mean, d)
+        return np.ascontiguousarray(np.linalg.solve(self._factor(d), centred.T).T)
+
+    def family(self, n_features: int) -> MultivariateFamily:
+        jacobian = -np.log(np.diag(self._factor(n_features))).sum()
+        return MultivariateFamily(self._freedom(n_features), float(self.precision), float(jacobian))
+
+    def width(self, n_features: int) -> int:
+        return 2 + 2 * n_features + n_features * (n_features + 1)
