@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Floats
 from partita.models.base import CompiledModel, per_feature, positive
 
@@ -23,7 +23,7 @@ class BernoulliFamily(NamedTuple):
     b: Floats
 
 
-@kernel
+@inner
 def log_predictive(family, statistics, c, data, x):
     """Log-probability of ``x`` given cluster ``c``."""
     d = data.shape[1]
@@ -34,7 +34,7 @@ def log_predictive(family, statistics, c, data, x):
     return total
 
 
-@kernel
+@inner
 def prepare(family, statistics, c, size):
     """Fill in the log-odds from the counts of ones."""
     d = family.a.shape[0]
@@ -48,13 +48,13 @@ def prepare(family, statistics, c, size):
     statistics[c, 0] = zeros
 
 
-@kernel
+@inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
     prepare(family, statistics, 0, 0)
 
 
-@kernel
+@inner
 def shift(family, statistics, child, parent, size, data, x, by):
     """Row of ``child``, of so many members: that of ``parent`` with the ones of ``x`` counted ``by`` more."""
     for k in range(data.shape[1]):
@@ -62,13 +62,13 @@ def shift(family, statistics, child, parent, size, data, x, by):
     prepare(family, statistics, child, size)
 
 
-@kernel
+@inner
 def extend(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` added."""
     shift(family, statistics, child, parent, size + 1, data, x, 1.0)
 
 
-@kernel
+@inner
 def reduce(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` taken out: counts are whole, so nothing is lost."""
     shift(family, statistics, child, parent, size - 1, data, x, -1.0)

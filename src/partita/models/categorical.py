@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Floats, Integers
 from partita.models.base import CompiledModel, positive
 
@@ -24,7 +24,7 @@ class CategoricalFamily(NamedTuple):
     pseudo_counts: Floats  # of all levels
 
 
-@kernel
+@inner
 def log_predictive(family, statistics, c, data, x):
     """Log-probability of ``x`` given cluster ``c``."""
     levels = family.pseudo_counts.shape[0]
@@ -34,7 +34,7 @@ def log_predictive(family, statistics, c, data, x):
     return total
 
 
-@kernel
+@inner
 def prepare(family, statistics, c, size):
     """Fill in the log-probabilities from the counts."""
     levels = family.pseudo_counts.shape[0]
@@ -48,13 +48,13 @@ def prepare(family, statistics, c, size):
             statistics[c, levels + level] = math.log(weight) - log_total
 
 
-@kernel
+@inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
     prepare(family, statistics, 0, 0)
 
 
-@kernel
+@inner
 def shift(family, statistics, child, parent, size, data, x, by):
     """Row of ``child``, of so many members: that of ``parent`` with the counts of ``x`` moved by ``by``."""
     for level in range(family.pseudo_counts.shape[0]):
@@ -64,13 +64,13 @@ def shift(family, statistics, child, parent, size, data, x, by):
     prepare(family, statistics, child, size)
 
 
-@kernel
+@inner
 def extend(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` added."""
     shift(family, statistics, child, parent, size + 1, data, x, 1.0)
 
 
-@kernel
+@inner
 def reduce(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` taken out: counts are whole, so nothing is lost."""
     shift(family, statistics, child, parent, size - 1, data, x, -1.0)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Floats
 from partita.models.base import CompiledModel, per_feature, positive
 
@@ -29,7 +29,7 @@ class GaussianFamily(NamedTuple):
     jacobian: float  # −Σ log scale
 
 
-@kernel
+@inner
 def log_predictive(family, statistics, c, data, x):
     """Log-density of ``x`` given cluster ``c``."""
     d = data.shape[1]
@@ -44,7 +44,7 @@ def log_predictive(family, statistics, c, data, x):
     return statistics[c, 0] - statistics[c, 1] * (logs + math.log(product))
 
 
-@kernel
+@inner
 def prepare(family, statistics, c, size, d):
     """Fill in the predictive's terms from the means and squared deviations of ``size`` members."""
     shape, precision = family.shape, family.precision
@@ -62,13 +62,13 @@ def prepare(family, statistics, c, size, d):
     statistics[c, 1] = a + 0.5
 
 
-@kernel
+@inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
     prepare(family, statistics, 0, 0, d)
 
 
-@kernel
+@inner
 def extend(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` added."""
     d = data.shape[1]
@@ -81,7 +81,7 @@ def extend(family, statistics, child, parent, size, data, x):
     prepare(family, statistics, child, size + 1, d)
 
 
-@kernel
+@inner
 def reduce(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
     d = data.shape[1]

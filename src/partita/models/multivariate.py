@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Floats
 from partita.models.base import CompiledModel, per_feature, positive
 
@@ -29,7 +29,7 @@ class MultivariateFamily(NamedTuple):
     jacobian: float  # −log|whitening|
 
 
-@kernel
+@inner
 def log_predictive(family, statistics, c, data, x):
     """Log-density of ``x`` given cluster ``c``."""
     d = data.shape[1]
@@ -48,7 +48,7 @@ def log_predictive(family, statistics, c, data, x):
     return statistics[c, 0] - statistics[c, 1] * math.log1p(quadratic)
 
 
-@kernel
+@inner
 def prepare(family, statistics, c, size, d):
     """Fill in the predictive's terms from the mean and scatter of ``size`` members."""
     freedom, precision = family.freedom + size, family.precision
@@ -87,13 +87,13 @@ def prepare(family, statistics, c, size, d):
     )
 
 
-@kernel
+@inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
     prepare(family, statistics, 0, 0, d)
 
 
-@kernel
+@inner
 def extend(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` added."""
     d = data.shape[1]
@@ -112,7 +112,7 @@ def extend(family, statistics, child, parent, size, data, x):
     prepare(family, statistics, child, size + 1, d)
 
 
-@kernel
+@inner
 def reduce(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
     d = data.shape[1]

@@ -15,14 +15,14 @@ import math
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner, kernel
 from partita.smc.resample import normalise
-from partita.smc.state import descending, marks
+from partita.smc.state import descending
 
 PRIOR_SHAPE, PRIOR_RATE = 1.5, 0.01
 
 
-@kernel
+@inner
 def digamma(x):
     """ψ(x), by recurrence to x ≥ 10 and its asymptotic series there."""
     shift = 0.0
@@ -33,7 +33,7 @@ def digamma(x):
     return shift + math.log(x) - 0.5 / x - y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240)))
 
 
-@kernel
+@inner
 def best_alpha(n_clusters, n_observations):
     """The α that maximises the expected log-prior of partitions with so many clusters on average."""
     low, high = math.log(1e-6), math.log(1e12)
@@ -48,22 +48,22 @@ def best_alpha(n_clusters, n_observations):
     return math.exp(0.5 * (low + high))
 
 
-@kernel
+@inner
 def clusters_per_row(state, s):
     """The number of clusters of each particle of subproblem ``s``."""
     sub, cells, seen = state.subproblems[s], state.cells, state.seen
     at = sub.cells + sub.columns + sub.clusters
     counts = np.zeros(sub.rows, np.int64)
-    visit = marks(state, sub.rows)
     for i in range(sub.rows):
+        state.tick += 1
         for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
-            if seen[cells[j]] != visit + i:
-                seen[cells[j]] = visit + i
+            if seen[cells[j]] != state.tick:
+                seen[cells[j]] = state.tick
                 counts[i] += 1
     return counts
 
 
-@kernel
+@inner
 def tilt(state, s, step):
     """Multiply the weight of each row of subproblem ``s`` by exp(step · K), and sort the rows again."""
     sub, cells = state.subproblems[s], state.cells
@@ -82,7 +82,7 @@ def tilt(state, s, step):
             cells[at + i * sub.columns + j] = matrix[order[i], j]
 
 
-@kernel
+@inner
 def mean_clusters(state):
     """The posterior mean of the number of clusters."""
     total = 0.0

@@ -16,18 +16,9 @@ from partita._typing import Array, Floats
 from partita.models.base import CompiledModel, Model
 from partita.models.families import begin, log_predictive
 from partita.smc.concentration import learn_alpha
-from partita.smc.refine import detach, reattach
-from partita.smc.resample import GREEDY
-from partita.smc.state import SETTINGS, create, reserve_observations
-from partita.smc.step import (
-    choose,
-    observe,
-    observe_randomly,
-    rejuvenate,
-    reobserve,
-    stream,
-    stream_randomly,
-)
+from partita.smc.refine import detach, reattach, room_to_remove
+from partita.smc.state import SETTINGS, grown, new_state
+from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
 
 @kernel
@@ -47,26 +38,20 @@ def first_impossible(state, family, data):
 
 @kernel
 def append(state, encoded):
-    """Store observations without looking at them yet; returns the number stored in all."""
+    """Store observations without looking at them yet; false if there is no room."""
     n = state.n_observations
-    reserve_observations(state, n + encoded.shape[0])
+    if n + encoded.shape[0] > state.data.shape[0]:
+        return False
     for x in range(encoded.shape[0]):
         for k in range(encoded.shape[1]):
             state.data[n + x, k] = encoded[x, k]
-    return n + encoded.shape[0]
+    return True
 
 
 @kernel
-def size_of(state):
-    """The number of observations."""
-    return state.n_observations
-
-
-@kernel
-def begin_observation(state):
-    """For a user's model: the next observation."""
-    state.n_observations += 1
-    return state.n_observations - 1
+def progress(state):
+    """The number of observations, and that at which α is due to be learnt."""
+    return state.n_observations, state.next_alpha
 
 
 @kernel
@@ -77,20 +62,37 @@ def views(state):
 
 @kernel
 def used_clusters(state):
-    """Ids of the clusters in use, the empty one first."""
-    found = np.empty(state.n_clusters, np.int64)
-    count = 0
-    for c in range(state.n_clusters):
-        if state.clusters[c].live:
-            found[count] = c
-            count += 1
+    """Ids of the clusters in use, in no particular order, the empty one first."""
+    found = np.zeros(state.n_clusters, np.int64)
+    count = 1
+    for s in range(state.n_subproblems):
+        sub = state.subproblems[s]
+        if sub.rows > 0:
+            for k in range(sub.clusters):
+                found[count] = state.cells[sub.cells + sub.columns + k]
+                count += 1
     return found[:count]
 
 
 @kernel
-def next_alpha(state):
-    """The number of observations at which α is due to be learnt."""
-    return state.next_alpha
+def count_observation(state):
+    """For a user's model: one observation more is in."""
+    state.n_observations += 1
+
+
+@kernel
+def detach_if_room(state, x):
+    """For a user's model: :func:`~partita.smc.refine.detach`, told apart by an empty matrix if no room."""
+    if room_to_remove(state, x):
+        return True, detach(state, x)
+    nothing = np.empty(0, np.int64)
+    return False, (np.int64(0), nothing, np.empty((0, 0), np.int64), np.empty(0), nothing)
+
+
+@kernel
+def reattach_rows(state, s, blocks, matrix, weight):
+    """For a user's model: :func:`~partita.smc.refine.reattach`."""
+    reattach(state, s, blocks, matrix, weight)
 
 
 class Engine:
@@ -119,19 +121,19 @@ class Engine:
         self.model = model
         chosen = dict(zip(SETTINGS, settings, strict=True))
         self.rejuvenation, self.learns_alpha = chosen["rejuvenation"], bool(chosen["learn_alpha"])
-        self.draws = chosen["resampling"] != GREEDY or chosen["merging"] != 0
+        self.draws = bool(chosen["resampling"] or chosen["merging"])
         self.family: Any = None  # a user's model has none
         width = n_encoded + 1  # of a user's model: the totals, and log p(c)
         if isinstance(model, CompiledModel):
             self.family, width = model.family(n_features), model.width(n_features)
-        self.state: Any = create(n_encoded, width, log_alpha, np.uint64(seed), settings)
+        self.state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
         if self.family is not None:
             start(self.state, self.family, n_features)
 
     @property
     def n_observations(self) -> int:
         """How many observations the state holds."""
-        return int(size_of(self.state))
+        return int(progress(self.state)[0])
 
     def check(self, encoded: Floats) -> None:
         """Raise ValueError for an observation that is impossible under the prior."""
@@ -144,44 +146,45 @@ class Engine:
 
     def store(self, encoded: Floats) -> int:
         """Store observations without looking at them yet; returns the number stored in all."""
-        return int(append(self.state, encoded))
+        n = self.n_observations + len(encoded)
+        if not append(self.state, encoded):
+            self.state = grown(self.state, n)
+            append(self.state, encoded)
+        return n
 
     def run(self, end: int) -> None:
         """Observe the stored data up to ``end``, with the rejuvenation and the learning of α due between."""
-        while (n := self.n_observations) < end:
+        n, next_alpha = progress(self.state)
+        while n < end:
             stop = n + 1 if self.rejuvenation else end
             if self.learns_alpha:
-                stop = min(stop, int(next_alpha(self.state)))
+                stop = min(stop, next_alpha)
             self._stream(stop)
-            if self.rejuvenation:
-                self.rejuvenate(self.rejuvenation)
+            for _ in range(self.rejuvenation):
+                self.observe_again(choose(self.state))
             if self.learns_alpha:
                 learn_alpha(self.state)
+            n, next_alpha = progress(self.state)
 
     def _stream(self, end: int) -> None:
         if self.family is None:
-            for _ in range(self.n_observations, end):
-                self._observe(begin_observation(self.state))
-        elif self.draws:
-            stream_randomly(self.state, self.family, end)
-        else:
-            stream(self.state, self.family, end)
-
-    def rejuvenate(self, times: int) -> None:
-        """Let some observations of the subproblem that changed last come in anew."""
-        if self.family is not None:
-            rejuvenate(self.state, self.family, times)
-        else:
-            for _ in range(times):
-                self.observe_again(choose(self.state))
+            for x in range(self.n_observations, end):
+                self._put_in(x)
+                count_observation(self.state)
+            return
+        kernel = stream_at_random if self.draws else stream
+        while not kernel(self.state, self.family, end):
+            self.state = grown(self.state)
 
     def observe_again(self, x: int) -> None:
         """Take ``x`` out of its subproblem and let it come in anew; it may cross into another."""
-        if self.family is not None:
-            reobserve(self.state, self.family, x)
-        else:
+        if self.family is None:
             self._take_out(x)
-            self._observe(x)
+            self._put_in(x)
+            return
+        for kernel in (take_out, put_back):
+            while not kernel(self.state, self.family, x):
+                self.state = grown(self.state)
 
     def log_marginals_with(self, encoded: Floats, row: int) -> tuple[Array, Floats]:
         """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
@@ -202,18 +205,26 @@ class Engine:
         statistics, clusters, gain, _, _ = views(self.state)
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
-    def _observe(self, x: int) -> None:
+    def _put_in(self, x: int) -> None:
         _, _, _, data, _ = views(self.state)
         used, after = self.log_marginals_with(data[x], x)
         self.set_gains(used, after)
-        (observe_randomly if self.draws else observe)(self.state, x)
+        while not place(self.state, x):
+            self.state = grown(self.state)
+            self.set_gains(used, after)
         statistics, _, _, data, created = views(self.state)
         child, parent = created[:, 0], created[:, 1]
+        of_cluster = np.empty(len(statistics))
+        of_cluster[used] = after
         statistics[child, :-1] = statistics[parent, :-1] + data[x]
-        statistics[child, -1] = after[np.searchsorted(used, parent)]
+        statistics[child, -1] = of_cluster[parent]
 
     def _take_out(self, x: int) -> None:
-        s, blocks, matrix, weight, shrinking = detach(self.state, x)
+        done, detached = detach_if_room(self.state, x)
+        if not done:
+            self.state = grown(self.state)
+            done, detached = detach_if_room(self.state, x)
+        s, blocks, matrix, weight, shrinking = detached
         statistics, clusters, _, data, _ = views(self.state)
         size = clusters["size"][shrinking] - 1
         totals = statistics[shrinking, :-1] - data[x]
@@ -221,4 +232,4 @@ class Engine:
         clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
         clusters["size"][shrinking] = size
         statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
-        reattach(self.state, s, blocks, matrix, weight)
+        reattach_rows(self.state, s, blocks, matrix, weight)

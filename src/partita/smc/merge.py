@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Array
 from partita.smc.state import descending, uniform
 from partita.smc.update import sift_down, sift_up
@@ -34,76 +34,77 @@ class Joint(NamedTuple):
     weight: Array  # (rows,)
 
 
-@kernel
+@inner
 def involved(retained):
-    """The subproblems of the retained particles, and the place of each particle's among them."""
-    found = np.empty(retained.count[0], np.int64)
-    place = np.empty(retained.count[0], np.int64)
+    """The subproblems of the retained particles, and for each particle the place of its own."""
+    n = retained.weight.shape[0]
+    found, place = np.empty(n, np.int64), np.empty(n, np.int64)
     count = 0
-    for k in range(retained.count[0]):
+    for k in range(n):
         q = 0
-        while q < count and found[q] != retained.subproblem[k]:
+        while q < count and found[q] != retained.where[k, 0]:
             q += 1
         if q == count:
-            found[count] = retained.subproblem[k]
+            found[count] = retained.where[k, 0]
             count += 1
         place[k] = q
     return found[:count], place
 
 
-@kernel
+@inner
 def alone(retained, subproblems):
     """Nothing to join: the rows are the retained particles of the one subproblem."""
-    n = retained.count[0]
-    source = np.empty((n, 1), np.int64)
+    n = retained.weight.shape[0]
+    source, cluster = np.empty((n, 1), np.int64), np.empty(n, np.int64)
     for k in range(n):
-        source[k, 0] = retained.row[k]
-    return Joint(subproblems, source, retained.cluster, retained.weight)
+        source[k, 0], cluster[k] = retained.where[k, 1], retained.where[k, 2]
+    return Joint(subproblems, source, cluster, retained.weight)
 
 
-@kernel
-def lists(retained, place, n):
-    """The retained particles of each of n subproblems, in order: where each list starts, and all entries."""
-    first = np.zeros(n + 1, np.int64)
-    entries = np.empty(retained.count[0], np.int64)
+@inner
+def sorted_lists(state, retained, subproblems, place):
+    """For each subproblem its retained particles and their log-weights, then its rows' log-weights.
+
+    Returns the entries and values of list 2q (retained) and 2q + 1 (rows), and where each list starts.
+    """
+    n = subproblems.shape[0]
+    first = np.zeros(2 * n + 1, np.int64)
+    size = retained.weight.shape[0]
+    for q in range(n):
+        size += state.subproblems[subproblems[q]].rows
+    entries, values = np.empty(size, np.int64), np.empty(size)
     at = 0
     for q in range(n):
-        for k in range(retained.count[0]):
+        for k in range(retained.weight.shape[0]):
             if place[k] == q:
-                entries[at] = k
+                entries[at], values[at] = k, retained.weight[k]
                 at += 1
-        first[q + 1] = at
-    return first, entries
+        first[2 * q + 1] = at
+        sub = state.subproblems[subproblems[q]]
+        for i in range(sub.rows):
+            entries[at], values[at] = i, state.weights[sub.weights + i]
+            at += 1
+        first[2 * q + 2] = at
+    return first, entries, values
 
 
-@kernel
-def combined(state, retained, subproblems, first, entries, owner, combination):
-    """Log-weight of one combination: a retained particle of ``owner``, a row of every other subproblem."""
-    total = 0.0
-    for q in range(subproblems.shape[0]):
-        if q == owner:
-            total += retained.weight[entries[first[q] + combination[q]]]
-        else:
-            total += state.weights[state.subproblems[subproblems[q]].weights + combination[q]]
-    return total
-
-
-@kernel
+@inner
 def k_best(state, retained):
     """The m heaviest combinations of a retained particle and rows of the other subproblems."""
     subproblems, place = involved(retained)
     m, n = state.particles, subproblems.shape[0]
     if n == 1:
         return alone(retained, subproblems)
-    first, entries = lists(retained, place, n)
-    size = n * (m + 1)
-    combinations = np.zeros((size, n), np.int64)
-    owner, last = np.empty(size, np.int64), np.zeros(size, np.int64)
-    keys, heap = np.empty(size), np.empty(size, np.int64)
+    first, entries, values = sorted_lists(state, retained, subproblems, place)
+    # A combination is an index into one list of each subproblem: of retained particles for its owner, of
+    # rows for the others. Column n is the owner, column n + 1 the list in which it last moved on.
+    combinations = np.zeros((n * (m + 1), n + 2), np.int64)
+    keys, heap = np.zeros(n * (m + 1)), np.empty(n * (m + 1), np.int64)
     count = waiting = 0
-    for q in range(n):
-        owner[count] = q
-        keys[count] = -combined(state, retained, subproblems, first, entries, q, combinations[count])
+    for owner in range(n):
+        combinations[count, n] = owner
+        for q in range(n):
+            keys[count] -= values[first[2 * q + (q != owner)]]
         heap[waiting] = count
         sift_up(heap, keys, waiting)
         count, waiting = count + 1, waiting + 1
@@ -114,31 +115,28 @@ def k_best(state, retained):
         waiting -= 1
         heap[0] = heap[waiting]
         sift_down(heap, keys, 0, waiting)
-        own = owner[top]
-        chosen = entries[first[own] + combinations[top, own]]
+        owner = combinations[top, n]
+        weight[rows] = -keys[top]
         for q in range(n):
             source[rows, q] = combinations[top, q]
-        source[rows, own], cluster[rows] = retained.row[chosen], retained.cluster[chosen]
-        weight[rows] = -keys[top]
+        chosen = entries[first[2 * owner] + combinations[top, owner]]
+        source[rows, owner], cluster[rows] = retained.where[chosen, 1], retained.where[chosen, 2]
         rows += 1
-        # Successors move one index at or after the last one moved, so that each is reached once.
-        for q in range(last[top], n):
-            length = first[q + 1] - first[q] if q == own else state.subproblems[subproblems[q]].rows
-            if combinations[top, q] + 1 < length:
-                for r in range(n):
-                    combinations[count, r] = combinations[top, r]
+        for q in range(combinations[top, n + 1], n):  # not before the last, so each is reached once
+            at = first[2 * q + (q != owner)] + combinations[top, q]
+            if at + 1 < first[2 * q + (q != owner) + 1]:
+                for j in range(n + 1):
+                    combinations[count, j] = combinations[top, j]
                 combinations[count, q] += 1
-                owner[count], last[count] = own, q
-                keys[count] = -combined(
-                    state, retained, subproblems, first, entries, own, combinations[count]
-                )
+                combinations[count, n + 1] = q
+                keys[count] = keys[top] + values[at] - values[at + 1]
                 heap[waiting] = count
                 sift_up(heap, keys, waiting)
                 count, waiting = count + 1, waiting + 1
     return Joint(subproblems, source[:rows], cluster[:rows], weight[:rows])
 
 
-@kernel
+@inner
 def pick(state, log_weights, first, count):
     """An index drawn with probability exp(log_weights[first + index])."""
     point, total = uniform(state), 0.0
@@ -149,52 +147,33 @@ def pick(state, log_weights, first, count):
     return count - 1
 
 
-@kernel
+@inner
 def multinomial(state, retained):
     """m independent draws of a retained particle and of rows of the other subproblems."""
     subproblems, place = involved(retained)
     m, n = state.particles, subproblems.shape[0]
     if n == 1:
         return alone(retained, subproblems)
-    source, cluster, counts = np.empty((m, n), np.int64), np.empty(m, np.int64), np.zeros(m)
+    drawn, counts = np.empty((m, n + 1), np.int64), np.zeros(m)
     rows = 0
     for _ in range(m):
-        chosen = pick(state, retained.weight, 0, retained.count[0])
-        cluster[rows] = retained.cluster[chosen]
+        chosen = pick(state, retained.weight, 0, retained.weight.shape[0])
+        drawn[rows, n] = retained.where[chosen, 2]
         for q in range(n):
+            sub = state.subproblems[subproblems[q]]
             if place[chosen] == q:
-                source[rows, q] = retained.row[chosen]
+                drawn[rows, q] = retained.where[chosen, 1]
             else:
-                sub = state.subproblems[subproblems[q]]
-                source[rows, q] = pick(state, state.weights, sub.weights, sub.rows)
+                drawn[rows, q] = pick(state, state.weights, sub.weights, sub.rows)
         same = 0  # the first row equal to the new one, at worst itself
-        while cluster[same] != cluster[rows] or differ(source, same, rows):
+        while (drawn[same] != drawn[rows]).any():
             same += 1
         counts[same] += 1.0
-        if same == rows:
-            rows += 1
+        rows += same == rows
     order = descending(counts, rows)
-    for k in range(rows):
-        counts[k] = math.log(counts[k] / m)
-    return pick_rows(Joint(subproblems, source, cluster, counts), order)
-
-
-@kernel
-def differ(matrix, i, k):
-    """Whether two rows differ."""
-    for j in range(matrix.shape[1]):
-        if matrix[i, j] != matrix[k, j]:
-            return True
-    return False
-
-
-@kernel
-def pick_rows(joint, order):
-    """Some rows, in a given order."""
-    rows, n = order.shape[0], joint.subproblems.shape[0]
     source, cluster, weight = np.empty((rows, n), np.int64), np.empty(rows, np.int64), np.empty(rows)
     for k in range(rows):
         for q in range(n):
-            source[k, q] = joint.source[order[k], q]
-        cluster[k], weight[k] = joint.cluster[order[k]], joint.weight[order[k]]
-    return Joint(joint.subproblems, source, cluster, weight)
+            source[k, q] = drawn[order[k], q]
+        cluster[k], weight[k] = drawn[order[k], n], math.log(counts[order[k]] / m)
+    return Joint(subproblems, source, cluster, weight)

@@ -16,13 +16,13 @@ import math
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita.models.families import extend, log_predictive, reduce
 from partita.smc.split import distinct_rows, split
-from partita.smc.state import give_block, marks, reserve
+from partita.smc.state import has_room
 
 
-@kernel
+@inner
 def read(state, s):
     """The blocks, matrix and log-weights of subproblem ``s``, as copies."""
     sub, cells = state.subproblems[s], state.cells
@@ -39,7 +39,7 @@ def read(state, s):
     return blocks, matrix, weight
 
 
-@kernel
+@inner
 def unlink(state, x):
     """Take ``x`` out of its block's list of members."""
     observations, block = state.observations, state.blocks[state.observations[x].block]
@@ -50,10 +50,11 @@ def unlink(state, x):
     if block.head == x:
         block.head = after
     if block.size == 0:
-        give_block(state, observations[x].block)
+        block.head = state.free_block
+        state.free_block = observations[x].block
 
 
-@kernel
+@inner
 def drop_column(matrix, column):
     """A copy of the matrix without one column."""
     result = np.empty((matrix.shape[0], matrix.shape[1] - 1), np.int64)
@@ -63,7 +64,7 @@ def drop_column(matrix, column):
     return result
 
 
-@kernel
+@inner
 def twin(matrix, column, i):
     """A cluster that has the columns of row i's cluster in ``column``, bar that one; −1 if there is none."""
     c = matrix[i, column]
@@ -81,25 +82,24 @@ def twin(matrix, column, i):
     return np.int64(-1)
 
 
-@kernel
+@inner
 def detach(state, x):
     """Take ``x`` out of its subproblem's partitions, but not yet out of its clusters' statistics.
 
     Returns the subproblem, its blocks, matrix and log-weights, and the clusters that must shrink. Where a
     smaller cluster is one that another particle has already, that one takes its place.
     """
-    reserve_for_removal(state, x)
     block = state.blocks[state.observations[x].block]
     s, column, alone_in_block = block.subproblem, block.column, block.size == 1
     blocks, matrix, weight = read(state, s)
     shrinking = np.empty(matrix.shape[0], np.int64)
     count = 0
-    visit = marks(state, 1)
+    state.tick += 1
     for i in range(matrix.shape[0]):
         c = matrix[i, column]
-        if state.seen[c] == visit or state.clusters[c].size == 1:
+        if state.seen[c] == state.tick or state.clusters[c].size == 1:
             continue  # done already, or it vanishes with x
-        state.seen[c] = visit
+        state.seen[c] = state.tick
         other = twin(matrix, column, i) if alone_in_block else np.int64(-1)
         if other < 0:
             shrinking[count] = c
@@ -116,7 +116,7 @@ def detach(state, x):
     return s, blocks, matrix, weight[: matrix.shape[0]], shrinking[:count]
 
 
-@kernel
+@inner
 def substitute(matrix, column, c, other):
     """Write cluster ``other`` for cluster ``c`` everywhere but in ``column``, which is about to go."""
     for i in range(matrix.shape[0]):
@@ -126,14 +126,15 @@ def substitute(matrix, column, c, other):
                     matrix[i, j] = other
 
 
-@kernel
-def reserve_for_removal(state, x):
-    """Make room for the subproblem of ``x`` to be written once more."""
+@inner
+def room_to_remove(state, x):
+    """Whether there is room for the subproblem of ``x`` to be written once more."""
     sub = state.subproblems[state.blocks[state.observations[x].block].subproblem]
-    reserve(state, sub.columns * (sub.rows + 1) + sub.clusters, sub.rows * sub.columns, 1, sub.columns)
+    cells = sub.columns * (sub.rows + 1) + sub.clusters
+    return has_room(state, cells, sub.rows * sub.columns, np.int64(0), sub.columns)
 
 
-@kernel
+@inner
 def rebuild(state, family, blocks, matrix, c):
     """Compute a cluster's statistics and score from its members."""
     i, j = 0, 0
@@ -156,7 +157,7 @@ def rebuild(state, family, blocks, matrix, c):
     state.clusters[c].score = total
 
 
-@kernel
+@inner
 def shrink(state, family, blocks, matrix, c, x):
     """Compute the statistics and score of cluster ``c`` now that ``x`` has left it."""
     size = state.clusters[c].size
@@ -168,7 +169,7 @@ def shrink(state, family, blocks, matrix, c, x):
         rebuild(state, family, blocks, matrix, c)
 
 
-@kernel
+@inner
 def reattach(state, s, blocks, matrix, weight):
     """Write what remains of subproblem ``s``."""
     old = np.empty(1, np.int64)
@@ -176,7 +177,7 @@ def reattach(state, s, blocks, matrix, weight):
     split(state, old, blocks, matrix, weight)
 
 
-@kernel
+@inner
 def remove(state, family, x):
     """Take observation ``x`` out of the state."""
     s, blocks, matrix, weight, shrinking = detach(state, x)

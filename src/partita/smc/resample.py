@@ -19,14 +19,14 @@ import math
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita.smc.state import descending, uniform
-from partita.smc.update import pool_putative, reorder
+from partita.smc.update import Particles, pool_putative
 
 GREEDY, MULTINOMIAL, STRATIFIED, OPTIMAL = range(4)
 
 
-@kernel
+@inner
 def normalise(weights, n):
     """Subtract log Σ exp from the first ``n`` log-weights."""
     top = -np.inf
@@ -40,15 +40,47 @@ def normalise(weights, n):
         weights[k] -= top
 
 
-@kernel
+@inner
+def find_light(retained, m, dropped):
+    """Mark the subproblems that hold at most 1/m of the weight; true if any retained particle is of one."""
+    share = np.zeros(dropped.shape[0])
+    n = retained.weight.shape[0]
+    for k in range(n):
+        share[retained.where[k, 0]] += math.exp(retained.weight[k])
+    top = retained.where[0, 0]
+    for k in range(n):
+        if share[retained.where[k, 0]] > share[top]:
+            top = retained.where[k, 0]
+    for s in range(dropped.shape[0]):
+        dropped[s] = s != top and share[s] * m <= 1.0
+    for k in range(n):
+        if dropped[retained.where[k, 0]]:
+            return True
+    return False
+
+
+@inner
+def greedy(state, home):
+    """The m heaviest putative particles of the subproblems worth joining."""
+    m = state.particles
+    dropped = np.zeros(state.n_subproblems, np.bool_)
+    decided, refill = False, True
+    while refill:
+        retained = pool_putative(state, home, m, dropped)
+        normalise(retained.weight, retained.weight.shape[0])
+        refill = not decided and find_light(retained, m, dropped)
+        decided = True
+    return retained
+
+
+@inner
 def add_draws(state, probabilities, draws, stratified, value, weights):
     """Draw from ``probabilities``: one from each of equal slices, or all from the whole; add ``value`` each."""
-    last = probabilities.shape[0] - 1
     total = 0.0
     for p in probabilities:
         total += p
     point = 1.0
-    entry, below = last, total
+    entry, below = probabilities.shape[0] - 1, total
     for k in range(draws, 0, -1):  # from the top down
         if stratified:
             point = (k - 1 + uniform(state)) / draws
@@ -60,7 +92,7 @@ def add_draws(state, probabilities, draws, stratified, value, weights):
         weights[entry] += value
 
 
-@kernel
+@inner
 def threshold(probabilities, m):
     """The κ with Σ min(1, κ p) = m (Fearnhead and Clifford 2003)."""
     n = probabilities.shape[0]
@@ -75,11 +107,10 @@ def threshold(probabilities, m):
     return (m - kept) / rest
 
 
-@kernel
+@inner
 def draw(state, pool, m):
-    """Retain particles at random, unbiasedly."""
-    n = pool.count[0]
-    normalise(pool.weight, n)
+    """The weights with which particles are retained at random, unbiasedly; 0 for those that are not."""
+    n = pool.weight.shape[0]
     probabilities, weights = np.empty(n), np.zeros(n)
     positive = 0
     for k in range(n):
@@ -88,8 +119,7 @@ def draw(state, pool, m):
     if state.resampling != OPTIMAL:
         add_draws(state, probabilities, m, state.resampling == STRATIFIED, 1.0 / m, weights)
     elif positive <= m:
-        for k in range(n):
-            weights[k] = probabilities[k]
+        return probabilities
     else:
         kappa = threshold(probabilities, m)
         draws = m
@@ -99,68 +129,38 @@ def draw(state, pool, m):
                 probabilities[k] = 0.0
                 draws -= 1
         add_draws(state, probabilities, draws, True, 1.0 / kappa, weights)
-    retained = 0
+    return weights
+
+
+@inner
+def keep_positive(particles, weights):
+    """The particles with positive weights, heaviest first, with these weights normalised."""
+    n = 0
+    for weight in weights:
+        n += weight > 0.0
+    order = descending(weights, weights.shape[0])
+    result = Particles(np.empty(n), np.empty((n, 3), np.int64))
     for k in range(n):
-        pool.weight[k] = math.log(weights[k]) if weights[k] > 0.0 else -np.inf
-        retained += weights[k] > 0.0
-    return reorder(pool, descending(pool.weight, n)[:retained])
+        result.weight[k] = math.log(weights[order[k]])
+        for j in range(3):
+            result.where[k, j] = particles.where[order[k], j]
+    normalise(result.weight, n)
+    return result
 
 
-@kernel
-def drop_light(retained, m, dropped):
-    """Normalise, and mark the subproblems with at most 1/m of the weight; true if there are any."""
-    normalise(retained.weight, retained.count[0])
-    share = np.zeros(dropped.shape[0])
-    top = retained.subproblem[0]
-    for k in range(retained.count[0]):
-        s = retained.subproblem[k]
-        share[s] += math.exp(retained.weight[k])
-    for k in range(retained.count[0]):
-        s = retained.subproblem[k]
-        if share[s] > share[top]:
-            top = s
-    any_dropped = False
-    for s in range(dropped.shape[0]):
-        dropped[s] = s != top and share[s] * m <= 1.0
-        any_dropped = any_dropped or (share[s] > 0.0 and dropped[s])
-    return any_dropped
-
-
-@kernel
-def without(retained, dropped):
-    """The particles of the subproblems that are not dropped."""
-    kept = np.empty(retained.count[0], np.int64)
-    count = 0
-    for k in range(retained.count[0]):
-        if not dropped[retained.subproblem[k]]:
-            kept[count] = k
-            count += 1
-    return reorder(retained, kept[:count])
-
-
-@kernel
-def greedy(state, home):
-    """The m heaviest putative particles of the subproblems worth joining."""
-    m = state.particles
-    dropped = np.zeros(state.n_subproblems, np.bool_)
-    retained = pool_putative(state, home, m, dropped)
-    if drop_light(retained, m, dropped):
-        retained = pool_putative(state, home, m, dropped)
-        normalise(retained.weight, retained.count[0])
-    return retained
-
-
-@kernel
-def random(state, home):
+@inner
+def at_random(state, home):
     """Particles retained by one of the schemes that draw at random."""
     size = 0
     for s in range(state.n_subproblems):
         size += state.subproblems[s].rows * (state.subproblems[s].columns + 1)
     dropped = np.zeros(state.n_subproblems, np.bool_)
-    if state.resampling == GREEDY:  # with the multinomial merge
-        return greedy(state, home)
-    retained = draw(state, pool_putative(state, home, size, dropped), state.particles)
-    if drop_light(retained, state.particles, dropped):
-        retained = without(retained, dropped)
-        normalise(retained.weight, retained.count[0])
+    pool = pool_putative(state, home, size, dropped)
+    normalise(pool.weight, pool.weight.shape[0])
+    retained = keep_positive(pool, draw(state, pool, state.particles))
+    if find_light(retained, state.particles, dropped):
+        weights = np.empty(retained.weight.shape[0])
+        for k in range(weights.shape[0]):
+            weights[k] = 0.0 if dropped[retained.where[k, 0]] else math.exp(retained.weight[k])
+        retained = keep_positive(retained, weights)
     return retained

@@ -9,7 +9,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array
 from partita.posterior import Posterior
-from partita.smc.state import State, marks
+from partita.smc.state import State
 
 
 @kernel
@@ -51,14 +51,14 @@ def gather(state, order, starts):
         for j in range(sub.columns):
             number[state.cells[sub.cells + j]] = starts[0, k] + j
         at = sub.cells + sub.columns + sub.clusters
-        visit = marks(state, sub.rows)
-        for i in range(sub.rows):
-            weights[row] = state.weights[sub.weights + i]
+        for _ in range(sub.rows):
+            state.tick += 1
+            weights[row] = state.weights[sub.weights + row - starts[1, k]]
             for _ in range(sub.columns):
                 c = state.cells[at]
                 cells[cell] = c
-                if state.seen[c] != visit + i:
-                    state.seen[c] = visit + i
+                if state.seen[c] != state.tick:
+                    state.seen[c] = state.tick
                     scores[row] += state.log_alpha + state.clusters[c].score
                 at, cell = at + 1, cell + 1
             row += 1

@@ -14,65 +14,77 @@ import math
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita.smc.resample import normalise
-from partita.smc.state import (
-    descending,
-    free_subproblem,
-    give_cluster,
-    join_blocks,
-    marks,
-    new_subproblem,
-    singleton_block,
-    take_cluster,
-)
+from partita.smc.state import descending
 
 
-@kernel
-def child_of(state, c, visit):
-    """The cluster c ∪ {x}, made when it is first asked for in this step."""
-    if state.seen[c] == visit:
-        return state.child[c]
-    child = take_cluster(state)
-    state.seen[c] = visit
-    state.child[c] = child
-    state.clusters[child].size = state.clusters[c].size + 1
-    state.clusters[child].score = state.clusters[c].score + state.gain[c]
-    state.created[state.n_created, 0] = child
-    state.created[state.n_created, 1] = c
+@inner
+def new_cluster(state, parent):
+    """The cluster ``parent`` ∪ {x}, whose statistics the model will fill in."""
+    clusters = state.clusters
+    c = state.free_cluster
+    if c >= 0:
+        state.free_cluster = clusters[c].size
+    else:
+        c = state.n_clusters
+        state.n_clusters += 1
+    clusters[c].size = clusters[parent].size + 1
+    clusters[c].score = clusters[parent].score + state.gain[parent]
+    state.created[state.n_created, 0] = c
+    state.created[state.n_created, 1] = parent
     state.n_created += 1
-    return state.child[c]
+    return c
 
 
-@kernel
+@inner
+def new_block(state, x):
+    """A block with ``x`` as its only member."""
+    b = state.free_block
+    if b >= 0:
+        state.free_block = state.blocks[b].head
+    else:
+        b = state.n_blocks
+        state.n_blocks += 1
+    block, observation = state.blocks[b], state.observations[x]
+    block.head, block.size = x, 1
+    observation.block, observation.next, observation.previous = b, x, x
+    return b
+
+
+@inner
 def write_rows(state, x, joint):
     """The blocks and the matrix of the joined subproblem, with x in a column of its own at the end."""
+    cells, seen, child = state.cells, state.seen, state.child
     n_rows, n_columns = joint.cluster.shape[0], 1
     for s in joint.subproblems:
         n_columns += state.subproblems[s].columns
-    blocks = np.empty(n_columns, np.int64)
-    matrix = np.empty((n_rows, n_columns), np.int64)
-    cells = state.cells
-    visit = marks(state, 1)
+    blocks, matrix = np.empty(n_columns, np.int64), np.empty((n_rows, n_columns), np.int64)
+    blocks[n_columns - 1] = new_block(state, x)
+    state.n_created = 0
+    state.tick += 1
     for i in range(n_rows):
-        matrix[i, n_columns - 1] = child_of(state, joint.cluster[i], visit)
+        c = joint.cluster[i]
+        if seen[c] != state.tick:
+            seen[c] = state.tick
+            child[c] = new_cluster(state, c)
+        matrix[i, n_columns - 1] = child[c]
     first = 0
     for q in range(joint.subproblems.shape[0]):
         sub = state.subproblems[joint.subproblems[q]]
         for j in range(sub.columns):
             blocks[first + j] = cells[sub.cells + j]
         for i in range(n_rows):
-            joined, child = joint.cluster[i], matrix[i, n_columns - 1]
+            joined, instead = joint.cluster[i], matrix[i, n_columns - 1]
             row = sub.cells + sub.columns + sub.clusters + joint.source[i, q] * sub.columns
             for j in range(sub.columns):
                 c = cells[row + j]
-                matrix[i, first + j] = child if c == joined else c
+                matrix[i, first + j] = instead if c == joined else c
         first += sub.columns
-    blocks[n_columns - 1] = singleton_block(state, x)
     return blocks, matrix
 
 
-@kernel
+@inner
 def components(state, matrix):
     """The component of each column, numbered from 0 in order of first appearance, and their number."""
     n_rows, n_columns = matrix.shape
@@ -80,14 +92,15 @@ def components(state, matrix):
     root = np.empty(n_columns, np.int64)
     for j in range(n_columns):
         root[j] = j
-    visit = marks(state, n_rows)
+    first = state.tick + 1
+    state.tick += n_rows
     for i in range(n_rows):
         for j in range(n_columns):
             c = matrix[i, j]
-            if seen[c] < visit:
-                seen[c] = visit + i
+            if seen[c] < first:
+                seen[c] = first + i
                 column_of[c] = j
-            elif seen[c] == visit + i:  # in later rows a cluster joins the same columns again
+            elif seen[c] == first + i:  # in later rows a cluster joins the same columns again
                 a, b = column_of[c], j
                 while root[a] != a:
                     a = root[a]
@@ -104,13 +117,7 @@ def components(state, matrix):
     return root, count
 
 
-@kernel
-def fingerprint(previous, value):
-    """Mix one more id into a hash; equality is always checked as well."""
-    return (previous ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
-
-
-@kernel
+@inner
 def hash_table(count):
     """An empty table of a power of two entries, at least twice ``count``."""
     size = 4
@@ -122,27 +129,29 @@ def hash_table(count):
     return table
 
 
-@kernel
-def equal_rows(matrix, i, k):
-    """Whether two rows are equal."""
-    for j in range(matrix.shape[1]):
-        if matrix[i, j] != matrix[k, j]:
-            return False
-    return True
+@inner
+def mix(hash, value):
+    """Mix one more id into a hash; equality is always checked as well."""
+    return (hash ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
 
 
-@kernel
+@inner
 def distinct_rows(matrix, weight):
     """Move the distinct rows to the front, adding up the weights of equal ones; returns their number."""
     n_rows, n_columns = matrix.shape
     table = hash_table(n_rows)
     count = 0
     for i in range(n_rows):
-        mark = np.uint64(0)
+        code = np.uint64(0)
         for j in range(n_columns):
-            mark = fingerprint(mark, matrix[i, j])
-        at = np.int64(mark >> np.uint64(20)) & (table.shape[0] - 1)
-        while table[at] >= 0 and not equal_rows(matrix, table[at], i):
+            code = mix(code, matrix[i, j])
+        at = np.int64(code >> np.uint64(20)) & (table.shape[0] - 1)
+        while table[at] >= 0:
+            k, j = table[at], 0
+            while j < n_columns and matrix[k, j] == matrix[i, j]:
+                j += 1
+            if j == n_columns:
+                break
             at = (at + 1) & (table.shape[0] - 1)
         k = table[at]
         if k < 0:
@@ -157,30 +166,46 @@ def distinct_rows(matrix, weight):
     return count
 
 
-@kernel
-def equal_columns(matrix, j, k):
-    """Whether two columns are equal."""
-    for i in range(matrix.shape[0]):
-        if matrix[i, j] != matrix[i, k]:
-            return False
-    return True
+@inner
+def join_blocks(state, a, b):
+    """Join two blocks; the smaller one is relabelled, so an observation is at most log₂ n times."""
+    blocks, observations = state.blocks, state.observations
+    if blocks[a].size < blocks[b].size:
+        a, b = b, a
+    head_a, head_b = blocks[a].head, blocks[b].head
+    x = head_b
+    for _ in range(blocks[b].size):
+        observations[x].block = a
+        x = observations[x].next
+    tail_a, tail_b = observations[head_a].previous, observations[head_b].previous
+    observations[tail_a].next = head_b
+    observations[head_b].previous = tail_a
+    observations[tail_b].next = head_a
+    observations[head_a].previous = tail_b
+    blocks[a].size += blocks[b].size
+    blocks[b].size, blocks[b].head = 0, state.free_block
+    state.free_block = b
+    return a
 
 
-@kernel
+@inner
 def join_equal_columns(state, blocks, matrix):
     """Join the blocks that every row has together; the columns that remain move to the front."""
     n_rows, n_columns = matrix.shape
-    hashes = np.zeros(n_columns, np.uint64)
+    codes = np.zeros(n_columns, np.uint64)
     for i in range(n_rows):
         for j in range(n_columns):
-            hashes[j] = fingerprint(hashes[j], matrix[i, j])
+            codes[j] = mix(codes[j], matrix[i, j])
     table = hash_table(n_columns)
     count = 0
     for j in range(n_columns):
-        at = np.int64(hashes[j] >> np.uint64(20)) & (table.shape[0] - 1)
-        while table[at] >= 0 and not (
-            hashes[table[at]] == hashes[j] and equal_columns(matrix, table[at], j)
-        ):
+        at = np.int64(codes[j] >> np.uint64(20)) & (table.shape[0] - 1)
+        while table[at] >= 0:
+            k, i = table[at], 0
+            while i < n_rows and matrix[i, k] == matrix[i, j]:
+                i += 1
+            if i == n_rows:
+                break
             at = (at + 1) & (table.shape[0] - 1)
         k = table[at]
         if k >= 0:
@@ -188,51 +213,58 @@ def join_equal_columns(state, blocks, matrix):
             continue
         table[at] = count
         if count < j:
-            blocks[count], hashes[count] = blocks[j], hashes[j]
+            blocks[count] = blocks[j]
             for i in range(n_rows):
                 matrix[i, count] = matrix[i, j]
         count += 1
     return count
 
 
-@kernel
+@inner
 def weigh(state, matrix, n_columns, weight):
     """Give each row its score Σ_c [log α + lgamma(|c|) + log p(c)]; returns the distinct clusters."""
     n_rows = matrix.shape[0]
     seen, clusters = state.seen, state.clusters
     found = np.empty(n_rows * n_columns, np.int64)
     count = 0
-    visit = marks(state, n_rows)
+    first = state.tick + 1
+    state.tick += n_rows
     for i in range(n_rows):
         score = 0.0
         for j in range(n_columns):
             c = matrix[i, j]
-            if seen[c] < visit:
+            if seen[c] < first:
                 found[count] = c
                 count += 1
-            if seen[c] != visit + i:
-                seen[c] = visit + i
+            if seen[c] != first + i:
+                seen[c] = first + i
                 score += state.log_alpha + clusters[c].score
         if state.exact:
             weight[i] = score
+    normalise(weight, n_rows)
     return found[:count]
 
 
-@kernel
+@inner
 def settle(state, blocks, matrix, weight):
     """Write one component as a subproblem: join equal columns, weigh the rows and sort them."""
     n_rows = matrix.shape[0]
     n_columns = join_equal_columns(state, blocks, matrix)
     found = weigh(state, matrix, n_columns, weight)
-    normalise(weight, n_rows)
     order = descending(weight, n_rows)
-    s = new_subproblem(state, n_rows, n_columns, found.shape[0])
-    sub, cells = state.subproblems[s], state.cells
-    at = sub.cells
+    s = state.free_subproblem
+    if s >= 0:
+        state.free_subproblem = state.subproblems[s].cells
+    else:
+        s = state.n_subproblems
+        state.n_subproblems += 1
+    sub, cells, at = state.subproblems[s], state.cells, state.end_cells
+    sub.cells, sub.weights = at, state.end_weights
+    sub.rows, sub.columns, sub.clusters = n_rows, n_columns, found.shape[0]
     for j in range(n_columns):
         cells[at] = blocks[j]
-        state.blocks[blocks[j]].subproblem = s
-        state.blocks[blocks[j]].column = j
+        block = state.blocks[blocks[j]]
+        block.subproblem, block.column = s, j
         at += 1
     for c in found:
         cells[at] = c
@@ -242,26 +274,30 @@ def settle(state, blocks, matrix, weight):
         for j in range(n_columns):
             cells[at] = matrix[order[i], j]
             at += 1
+    state.live_cells += at - sub.cells
+    state.live_weights += n_rows
+    state.end_cells = at
+    state.end_weights += n_rows
 
 
-@kernel
+@inner
 def project(blocks, matrix, weight, component, k):
     """Copies of the columns of component ``k``, and of the weights."""
-    n_columns = 0
+    n_rows, n_columns = matrix.shape[0], 0
     for j in range(component.shape[0]):
         n_columns += component[j] == k
-    part, sub = np.empty(n_columns, np.int64), np.empty((matrix.shape[0], n_columns), np.int64)
+    part, projected = np.empty(n_columns, np.int64), np.empty((n_rows, n_columns), np.int64)
     column = 0
     for j in range(component.shape[0]):
         if component[j] == k:
             part[column] = blocks[j]
-            for i in range(matrix.shape[0]):
-                sub[i, column] = matrix[i, j]
+            for i in range(n_rows):
+                projected[i, column] = matrix[i, j]
             column += 1
-    return part, sub, weight.copy()
+    return part, projected, weight.copy()
 
 
-@kernel
+@inner
 def forget(state, subproblems):
     """Free the old subproblems; returns their clusters, some of which the new rows may still hold."""
     size = 0
@@ -274,26 +310,28 @@ def forget(state, subproblems):
         for k in range(sub.clusters):
             found[count] = state.cells[sub.cells + sub.columns + k]
             count += 1
-        free_subproblem(state, s)
+        state.live_cells -= sub.columns + sub.clusters + sub.rows * sub.columns
+        state.live_weights -= sub.rows
+        sub.rows, sub.cells = 0, state.free_subproblem
+        state.free_subproblem = s
     return found
 
 
-@kernel
+@inner
 def split(state, old, blocks, matrix, weight):
     """Write new rows in the place of the ``old`` subproblems, one subproblem a component."""
     before = forget(state, old)
-    since = marks(state, 1)
+    since = state.tick
     component, count = components(state, matrix)
-    if not state.splitting:
-        count = min(count, 1)
-    if count == 1:
-        settle(state, blocks, matrix, weight)
-    else:
-        for k in range(count):
-            part, projected, total = project(blocks, matrix, weight, component, k)
-            n_rows = distinct_rows(projected, total)
-            settle(state, part, projected[:n_rows], total[:n_rows])
+    if not state.splitting and count > 1:
+        for j in range(component.shape[0]):
+            component[j] = 0
+        count = 1
+    for k in range(count):
+        part, projected, total = project(blocks, matrix, weight, component, k)
+        n_rows = distinct_rows(projected, total) if count > 1 else matrix.shape[0]
+        settle(state, part, projected[:n_rows], total)
     for c in before:
-        if state.seen[c] < since:  # no new row holds it
-            give_cluster(state, c)
-    return count
+        if state.seen[c] <= since:  # no new row holds it
+            state.clusters[c].size = state.free_cluster
+            state.free_cluster = c

@@ -17,49 +17,48 @@ Invariants, checked by :func:`partita.smc.storage.validate`:
 
 Cluster 0 is the empty one: to open a new cluster is to join cluster 0.
 
-The state is a Numba struct, so that kernels take one argument, and can grow its arrays. It holds the
-sampler's settings too. Fields marked *working* carry nothing from one step to the next.
+Kernels see the state as one Numba struct, settings included. They never grow its arrays: a step that finds
+no room says so before it has changed anything, and Python takes the struct apart, makes room and puts it
+together again, which is also how a state is saved and loaded.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
 from numba import types
 from numba.experimental import structref
 
-from partita._kernel import kernel
+from partita._kernel import inner, kernel
+from partita._typing import Array
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
-CLUSTER = np.dtype([("score", "f8"), ("size", "i8"), ("live", "i8")])
+CLUSTER = np.dtype([("score", "f8"), ("size", "i8")])
 SUBPROBLEM = np.dtype(
     [("cells", "i8"), ("weights", "i8"), ("rows", "i8"), ("columns", "i8"), ("clusters", "i8")]
 )
-
-_integers = types.int64[::1]
 
 ARRAYS = {
     "data": types.float64[:, ::1],  # observations × width: as the model has encoded them
     "observations": numba.from_dtype(OBSERVATION)[::1],  # block, and neighbours in its circular list
     "blocks": numba.from_dtype(BLOCK)[::1],  # one member, size, place in its subproblem
-    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), |c|, whether the id is in use
+    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), and |c|
     "statistics": types.float64[:, ::1],  # clusters × width: what the model keeps of each
     "subproblems": numba.from_dtype(SUBPROBLEM)[::1],  # extents, and offsets into the next two; rows = 0: free
-    "cells": _integers,  # of each subproblem: its blocks, its clusters, its (rows × columns) cluster ids
+    "cells": types.int64[::1],  # of each subproblem: its blocks, its clusters, its (rows × columns) ids
     "weights": types.float64[::1],  # of each subproblem: its rows' normalised log-weights
-    "free_blocks": _integers,
-    "free_clusters": _integers,
-    "free_subproblems": _integers,
 }
-COUNTS = (  # how much of the arrays is in use, and where the stream stands
+COUNTS = (  # how much of the arrays is in use; the free entries of each kind form a list through them
     "n_observations",
     "n_blocks",
     "n_clusters",
     "n_subproblems",
-    "n_free_blocks",
-    "n_free_clusters",
-    "n_free_subproblems",
+    "free_block",  # the next one is in its ``head``
+    "free_cluster",  # the next one is in its ``size``
+    "free_subproblem",  # the next one is in its ``cells``
     "end_cells",
     "end_weights",
     "live_cells",
@@ -73,13 +72,15 @@ FIELDS = [
     *((name, types.int64) for name in SETTINGS),
     ("log_alpha", types.float64),
     ("random", types.uint64),  # state of the random number generator
-    ("tick", types.int64),  # working: the last mark used in ``seen``
-    ("gain", types.float64[::1]),  # working, per cluster: log|c| + log p(x | c)
-    ("seen", types.int64[::1]),  # working, per cluster: mark of the last visit
-    ("child", _integers),  # working, per cluster: what c ∪ {x} has become
-    ("bound", types.float64[::1]),  # working, per subproblem: the largest gain of its clusters
-    ("created", types.int64[:, ::1]),  # working: clusters made in this step, and the cluster each extends
+    # Working memory, which carries nothing from one step to the next:
+    ("tick", types.int64),  # the last mark used in ``seen``
+    ("gain", types.float64[::1]),  # per cluster: log|c| + log p(x | c)
+    ("seen", types.int64[::1]),  # per cluster: mark of the last visit
+    ("child", types.int64[::1]),  # per cluster: what c ∪ {x} has become
+    ("bound", types.float64[::1]),  # per subproblem: the largest gain of its clusters
+    ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
     ("n_created", types.int64),
+    ("needed", types.int64[::1]),  # room the step has found missing: cells, weights, clusters, subproblems
 ]
 
 
@@ -101,56 +102,115 @@ STATE = StateType(FIELDS)
 
 
 @kernel
-def create(n_encoded, width, log_alpha, seed, settings):
-    """An empty state, for observations of ``n_encoded`` numbers and clusters of ``width``."""
+def assemble(data, observations, blocks, clusters, statistics, subproblems, cells, weights, counts, settings, log_alpha, random):  # fmt: skip
+    """A state from its parts."""
     state = structref.new(STATE)
-    state.data = np.empty((16, n_encoded))
-    state.observations = np.empty(16, OBSERVATION)
-    state.blocks = np.empty(16, BLOCK)
-    state.clusters = np.empty(16, CLUSTER)
-    state.statistics = np.zeros((16, width))
-    state.subproblems = np.empty(16, SUBPROBLEM)
-    state.cells = np.empty(256, np.int64)
-    state.weights = np.empty(64)
-    state.free_blocks = np.empty(16, np.int64)
-    state.free_clusters = np.empty(16, np.int64)
-    state.free_subproblems = np.empty(16, np.int64)
-    state.n_observations = state.n_blocks = state.n_subproblems = 0
-    state.n_free_blocks = state.n_free_clusters = state.n_free_subproblems = 0
-    state.end_cells = state.end_weights = state.live_cells = state.live_weights = 0
-    state.n_clusters = 1  # the empty cluster
-    state.clusters[0].score, state.clusters[0].size, state.clusters[0].live = 0.0, 0, 1
-    state.next_alpha = 2
+    state.data, state.observations, state.blocks, state.clusters = data, observations, blocks, clusters
+    state.statistics, state.subproblems, state.cells, state.weights = statistics, subproblems, cells, weights
+    state.n_observations, state.n_blocks, state.n_clusters, state.n_subproblems = counts[0], counts[1], counts[2], counts[3]  # fmt: skip
+    state.free_block, state.free_cluster, state.free_subproblem = counts[4], counts[5], counts[6]
+    state.end_cells, state.end_weights = counts[7], counts[8]
+    state.live_cells, state.live_weights, state.next_alpha = counts[9], counts[10], counts[11]
     state.particles, state.resampling, state.merging = settings[0], settings[1], settings[2]
     state.exact, state.splitting = settings[3], settings[4]
     state.rejuvenation, state.learn_alpha = settings[5], settings[6]
-    state.log_alpha, state.random = log_alpha, np.uint64(seed)
+    state.log_alpha, state.random = log_alpha, random
     state.tick, state.n_created = 0, 0
-    state.gain, state.seen, state.child = np.empty(16), np.zeros(16, np.int64), np.empty(16, np.int64)
-    state.bound = np.empty(16)
-    state.created = np.empty((state.particles + 1, 2), np.int64)
+    n = clusters.shape[0]
+    state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
+    state.bound = np.empty(subproblems.shape[0])
+    state.created = np.empty((settings[0], 2), np.int64)
+    state.needed = np.zeros(4, np.int64)
     return state
 
 
 @kernel
-def uniform(state):
-    """One uniform number in [0, 1): SplitMix64 (Steele, Lea and Flood 2014)."""
-    state.random += np.uint64(0x9E3779B97F4A7C15)
-    z = state.random
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) / 9007199254740992.0
+def dismantle(state):
+    """The parts of a state, as :func:`assemble` takes them, and the room it needs."""
+    counts, settings = np.empty(12, np.int64), np.empty(7, np.int64)
+    counts[0], counts[1], counts[2], counts[3] = state.n_observations, state.n_blocks, state.n_clusters, state.n_subproblems  # fmt: skip
+    counts[4], counts[5], counts[6] = state.free_block, state.free_cluster, state.free_subproblem
+    counts[7], counts[8] = state.end_cells, state.end_weights
+    counts[9], counts[10], counts[11] = state.live_cells, state.live_weights, state.next_alpha
+    settings[0], settings[1], settings[2] = state.particles, state.resampling, state.merging
+    settings[3], settings[4] = state.exact, state.splitting
+    settings[5], settings[6] = state.rejuvenation, state.learn_alpha
+    parts = (state.data, state.observations, state.blocks, state.clusters, state.statistics, state.subproblems, state.cells, state.weights)  # fmt: skip
+    return parts, counts, settings, state.log_alpha, state.random, state.needed
 
 
-@kernel
-def marks(state, n):
-    """The first of n consecutive numbers never used before, to mark what has been visited."""
-    state.tick += n
-    return state.tick - n + 1
+def new_state(n_encoded: int, width: int, settings: tuple[int, ...], log_alpha: float, seed: int) -> Any:
+    """An empty state, for observations of ``n_encoded`` numbers and clusters of ``width``."""
+    counts = dict.fromkeys(COUNTS, 0) | {
+        "n_clusters": 1,  # the empty cluster
+        "free_block": -1,
+        "free_cluster": -1,
+        "free_subproblem": -1,
+        "next_alpha": 2,
+    }
+    return assemble(
+        np.empty((16, n_encoded)),
+        np.zeros(16, OBSERVATION),
+        np.zeros(16, BLOCK),
+        np.zeros(16, CLUSTER),
+        np.zeros((16, width)),
+        np.zeros(16, SUBPROBLEM),
+        np.zeros(256, np.int64),
+        np.zeros(64),
+        np.array(list(counts.values()), np.int64),
+        np.array(settings, np.int64),
+        float(log_alpha),
+        np.uint64(seed),
+    )
 
 
-@kernel
+def _longer(array: Array, size: int) -> Array:
+    """The array itself where it is long enough, else a copy with room to spare."""
+    if len(array) >= size:
+        return array
+    result = np.zeros((max(size, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    result[: len(array)] = array
+    return result
+
+
+def grown(state: Any, n_observations: int = 0) -> Any:
+    """The state with the room that its last step found missing, and for so many observations."""
+    compact(state)
+    parts, counts, settings, log_alpha, random, needed = dismantle(state)
+    data, observations, blocks, clusters, statistics, subproblems, cells, weights = parts
+    count = dict(zip(COUNTS, counts.tolist(), strict=True))
+    # Twice what is live, so that the next compaction frees at least as much as it moves.
+    return assemble(
+        _longer(data, n_observations),
+        _longer(observations, n_observations),
+        _longer(blocks, count["n_blocks"] + 1),
+        _longer(clusters, count["n_clusters"] + needed[2]),
+        _longer(statistics, count["n_clusters"] + needed[2]),
+        _longer(subproblems, count["n_subproblems"] + needed[3]),
+        _longer(cells, 2 * (count["live_cells"] + needed[0])),
+        _longer(weights, 2 * (count["live_weights"] + needed[1])),
+        counts,
+        settings,
+        log_alpha,
+        random,
+    )
+
+
+@inner
+def has_room(state, cells, weights, clusters, subproblems):
+    """Whether so many more entries fit, and one more block; notes the need."""
+    needed = state.needed
+    needed[0], needed[1], needed[2], needed[3] = cells, weights, clusters, subproblems
+    return (
+        state.end_cells + cells <= state.cells.shape[0]
+        and state.end_weights + weights <= state.weights.shape[0]
+        and state.n_clusters + clusters <= state.clusters.shape[0]
+        and state.n_subproblems + subproblems <= state.subproblems.shape[0]
+        and state.n_blocks < state.blocks.shape[0]
+    )
+
+
+@inner
 def descending(values, n):
     """The order that sorts the first ``n`` values from high to low, equal ones as they stand: merge sort."""
     order, other = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -174,107 +234,9 @@ def descending(values, n):
 
 
 @kernel
-def take_cluster(state):
-    """An unused cluster id."""
-    if state.n_free_clusters > 0:
-        state.n_free_clusters -= 1
-        c = state.free_clusters[state.n_free_clusters]
-    else:
-        c = state.n_clusters
-        state.n_clusters += 1
-    state.clusters[c].live = 1
-    return c
-
-
-@kernel
-def give_cluster(state, c):
-    """Forget a cluster that no particle holds."""
-    state.clusters[c].live = 0
-    state.free_clusters[state.n_free_clusters] = c
-    state.n_free_clusters += 1
-
-
-@kernel
-def singleton_block(state, x):
-    """Put observation ``x`` into a block of its own."""
-    if state.n_free_blocks > 0:
-        state.n_free_blocks -= 1
-        block = state.free_blocks[state.n_free_blocks]
-    else:
-        block = state.n_blocks
-        state.n_blocks += 1
-    state.blocks[block].head = x
-    state.blocks[block].size = 1
-    state.observations[x].block = block
-    state.observations[x].next = x
-    state.observations[x].previous = x
-    return block
-
-
-@kernel
-def give_block(state, block):
-    """Forget a block without members."""
-    state.free_blocks[state.n_free_blocks] = block
-    state.n_free_blocks += 1
-
-
-@kernel
-def join_blocks(state, a, b):
-    """Join two blocks; the smaller one is relabelled, so an observation is at most log₂ n times."""
-    blocks, observations = state.blocks, state.observations
-    if blocks[a].size < blocks[b].size:
-        a, b = b, a
-    head_a, head_b = blocks[a].head, blocks[b].head
-    x = head_b
-    for _ in range(blocks[b].size):
-        observations[x].block = a
-        x = observations[x].next
-    tail_a, tail_b = observations[head_a].previous, observations[head_b].previous
-    observations[tail_a].next = head_b
-    observations[head_b].previous = tail_a
-    observations[tail_b].next = head_a
-    observations[head_a].previous = tail_b
-    blocks[a].size += blocks[b].size
-    give_block(state, b)
-    return a
-
-
-@kernel
-def free_subproblem(state, s):
-    """Forget a subproblem's rows; its blocks and clusters are the caller's to keep or to forget."""
-    sub = state.subproblems[s]
-    state.live_cells -= sub.columns + sub.clusters + sub.rows * sub.columns
-    state.live_weights -= sub.rows
-    sub.rows = 0
-    state.free_subproblems[state.n_free_subproblems] = s
-    state.n_free_subproblems += 1
-
-
-@kernel
-def new_subproblem(state, n_rows, n_columns, n_clusters):
-    """A subproblem with its place at the end of ``cells`` and ``weights``, to be filled in."""
-    if state.n_free_subproblems > 0:
-        state.n_free_subproblems -= 1
-        s = state.free_subproblems[state.n_free_subproblems]
-    else:
-        s = state.n_subproblems
-        state.n_subproblems += 1
-    sub = state.subproblems[s]
-    sub.rows, sub.columns, sub.clusters = n_rows, n_columns, n_clusters
-    sub.cells, sub.weights = state.end_cells, state.end_weights
-    size = n_columns + n_clusters + n_rows * n_columns
-    state.live_cells += size
-    state.live_weights += n_rows
-    state.end_cells += size
-    state.end_weights += n_rows
-    return s
-
-
-@kernel
 def compact(state):
     """Move all subproblems to the front of ``cells`` and ``weights``, in their present order."""
-    n = state.n_subproblems
-    cells, weights = state.cells, state.weights
+    n, cells, weights = state.n_subproblems, state.cells, state.weights
     keys = np.empty(n)
     for s in range(n):
         keys[s] = -state.subproblems[s].cells if state.subproblems[s].rows > 0 else -np.inf
@@ -294,67 +256,12 @@ def compact(state):
     state.end_cells, state.end_weights = end_cells, end_weights
 
 
-@kernel
-def longer(array, used, size):
-    """A copy of a vector with room for ``size`` entries."""
-    result = np.empty(size, array.dtype)
-    for k in range(used):
-        result[k] = array[k]
-    return result
-
-
-@kernel
-def taller(array, used, size):
-    """A copy of a matrix with room for ``size`` rows."""
-    result = np.empty((size, array.shape[1]), array.dtype)
-    for k in range(used):
-        for j in range(array.shape[1]):
-            result[k, j] = array[k, j]
-    return result
-
-
-@kernel
-def reserve_observations(state, n):
-    """Make room for ``n`` observations in all."""
-    if n > state.data.shape[0]:
-        size = max(n, state.data.shape[0] * 3 // 2)
-        state.data = taller(state.data, state.n_observations, size)
-        state.observations = longer(state.observations, state.n_observations, size)
-
-
-@kernel
-def reserve_clusters(state, more):
-    """Make room for so many more clusters."""
-    if state.n_clusters + more > state.clusters.shape[0]:
-        used = state.n_clusters
-        size = (used + more) * 3 // 2
-        state.clusters = longer(state.clusters, used, size)
-        state.statistics = taller(state.statistics, used, size)
-        state.free_clusters = longer(state.free_clusters, state.n_free_clusters, size)
-        state.gain = longer(state.gain, used, size)
-        state.child = longer(state.child, 0, size)
-        state.seen = np.zeros(size, np.int64)
-
-
-@kernel
-def reserve(state, cells, weights, clusters, subproblems):
-    """Make room for so many more cells, weights, clusters and subproblems, and one block.
-
-    ``cells`` and ``weights`` are compacted when full, and grow when that would free less than it moves.
-    """
-    if state.end_cells + cells > state.cells.shape[0] or state.end_weights + weights > state.weights.shape[0]:
-        compact(state)
-        if state.live_cells + max(cells, state.live_cells) > state.cells.shape[0]:
-            state.cells = longer(state.cells, state.end_cells, 2 * state.live_cells + 3 * cells)
-        if state.live_weights + max(weights, state.live_weights) > state.weights.shape[0]:
-            state.weights = longer(state.weights, state.end_weights, 2 * state.live_weights + 3 * weights)
-    reserve_clusters(state, clusters)
-    if state.n_subproblems + subproblems > state.subproblems.shape[0]:
-        size = (state.n_subproblems + subproblems) * 3 // 2
-        state.subproblems = longer(state.subproblems, state.n_subproblems, size)
-        state.free_subproblems = longer(state.free_subproblems, state.n_free_subproblems, size)
-        state.bound = longer(state.bound, 0, size)
-    if state.n_blocks + 1 > state.blocks.shape[0]:
-        size = (state.n_blocks + 1) * 3 // 2
-        state.blocks = longer(state.blocks, state.n_blocks, size)
-        state.free_blocks = longer(state.free_blocks, state.n_free_blocks, size)
+@inner
+def uniform(state):
+    """One uniform number in [0, 1): SplitMix64 (Steele, Lea and Flood 2014)."""
+    state.random += np.uint64(0x9E3779B97F4A7C15)
+    z = state.random
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) / 9007199254740992.0

@@ -17,42 +17,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner
 from partita._typing import Array
 from partita.models.families import log_predictive
-from partita.smc.state import descending, marks
+from partita.smc.state import descending
 
 
 class Particles(NamedTuple):
-    """Putative or retained particles, of which ``count[0]`` are there."""
+    """Putative or retained particles."""
 
-    weight: Array  # log-weights
-    subproblem: Array
-    row: Array
-    cluster: Array
-    count: Array  # (1,)
+    weight: Array  # (n,): log-weights
+    where: Array  # (n, 3): subproblem, row, and the cluster that x joins
 
 
-@kernel
-def new_particles(size):
-    """Room for so many particles."""
-    return Particles(
-        np.empty(size),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.empty(size, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
-@kernel
+@inner
 def score(state, family, x):
-    """Score observation ``x`` against every cluster (paper, eq. 1, in logarithms), and bound subproblems."""
+    """Score observation ``x`` against every cluster (paper, eq. 1, in logarithms)."""
     statistics, cells, clusters = state.statistics, state.cells, state.clusters
-    subproblems, gain, data = state.subproblems, state.gain, state.data
+    gain, data = state.gain, state.data
     gain[0] = log_predictive(family, statistics, 0, data, x)
     for s in range(state.n_subproblems):
-        sub = subproblems[s]
+        sub = state.subproblems[s]
         if sub.rows > 0:
             first = sub.cells + sub.columns
             for k in range(first, first + sub.clusters):
@@ -60,32 +45,28 @@ def score(state, family, x):
                 gain[c] = math.log(clusters[c].size) + log_predictive(family, statistics, c, data, x)
 
 
-@kernel
-def find_bounds(state):
-    """The largest gain within each subproblem, which no putative particle of it can exceed."""
-    cells, gain, bound = state.cells, state.gain, state.bound
+@inner
+def find_home(state):
+    """The subproblem that holds the best assignment of x to an existing cluster; −1 if there is none.
+
+    On the way, finds the largest gain in each subproblem, which no putative particle of it can exceed.
+    """
+    cells, weights, gain, bound = state.cells, state.weights, state.gain, state.bound
+    first = 0
     for s in range(state.n_subproblems):
         sub = state.subproblems[s]
-        best = -np.inf
+        bound[s] = -np.inf
         if sub.rows > 0:
-            first = sub.cells + sub.columns
-            for k in range(first, first + sub.clusters):
-                best = max(best, gain[cells[k]])
-        bound[s] = best
-
-
-@kernel
-def find_home(state):
-    """The subproblem that holds the best assignment of x to an existing cluster; −1 if there is none."""
-    cells, weights, gain, bound = state.cells, state.weights, state.gain, state.bound
-    first = 0  # from the most promising subproblem on, nearly all others are ruled out by their bounds
-    for s in range(state.n_subproblems):
+            at = sub.cells + sub.columns
+            for k in range(at, at + sub.clusters):
+                bound[s] = max(bound[s], gain[cells[k]])
         if bound[s] > bound[first]:
             first = s
     home, best = -1, -np.inf
-    for k in range(-1, state.n_subproblems):
-        s = first if k < 0 else k
-        if s >= state.n_subproblems or bound[s] <= best:
+    for k in range(state.n_subproblems):
+        # From the most promising one on, nearly all others are ruled out by their bounds.
+        s = first if k == 0 else (k - 1 if k <= first else k)
+        if bound[s] <= best:
             continue
         sub = state.subproblems[s]
         at = sub.cells + sub.columns + sub.clusters
@@ -99,7 +80,7 @@ def find_home(state):
     return home
 
 
-@kernel
+@inner
 def sift_down(heap, keys, start, count):
     """Restore the order of a heap of indices, smallest key at the top, from ``start`` downwards."""
     entry = heap[start]
@@ -114,7 +95,7 @@ def sift_down(heap, keys, start, count):
     heap[start] = entry
 
 
-@kernel
+@inner
 def sift_up(heap, keys, start):
     """Restore the order of a heap of indices, smallest key at the top, from ``start`` upwards."""
     entry = heap[start]
@@ -124,75 +105,65 @@ def sift_up(heap, keys, start):
     heap[start] = entry
 
 
-@kernel
-def offer(pool, heap, weight, s, row, cluster):
-    """Offer a putative particle to a pool of the heaviest."""
-    count = pool.count[0]
+@inner
+def offer(pool, heap, count, weight, s, row, cluster):
+    """Offer a putative particle to a pool of the heaviest; returns their number."""
     size = pool.weight.shape[0]
-    if count < size:
-        entry = count
-        heap[count] = count
-        pool.count[0] = count + 1
-    else:
+    entry = count
+    if count == size:
         entry = heap[0]
         if weight <= pool.weight[entry]:
-            return
+            return count
     pool.weight[entry] = weight
-    pool.subproblem[entry] = s
-    pool.row[entry] = row
-    pool.cluster[entry] = cluster
-    if count < size:
-        sift_up(heap, pool.weight, count)
-    else:
+    pool.where[entry, 0], pool.where[entry, 1], pool.where[entry, 2] = s, row, cluster
+    if count == size:
         sift_down(heap, pool.weight, 0, size)
+        return count
+    heap[count] = count
+    sift_up(heap, pool.weight, count)
+    return count + 1
 
 
-@kernel
-def expand(state, s, is_home, pool, heap):
+@inner
+def expand(state, s, home, pool, heap, count):
     """Offer every putative particle of subproblem ``s`` that can still enter the pool."""
     cells, weights, gain, seen = state.cells, state.weights, state.gain, state.seen
-    size = pool.weight.shape[0]
-    new = state.log_alpha + gain[0]
-    bound = max(state.bound[s], new) if is_home else state.bound[s]
+    new = state.log_alpha + gain[0] if s == home else -np.inf
+    bound = max(state.bound[s], new)
     sub = state.subproblems[s]
     at = sub.cells + sub.columns + sub.clusters
-    visit = marks(state, sub.rows)
     for i in range(sub.rows):
         weight = weights[sub.weights + i]
-        if pool.count[0] == size and weight + bound <= pool.weight[heap[0]]:
+        if count == pool.weight.shape[0] and weight + bound <= pool.weight[heap[0]]:
             break
-        if is_home:
-            offer(pool, heap, weight + new, s, i, 0)
-        for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
-            c = cells[j]
-            if seen[c] != visit + i:
-                seen[c] = visit + i
-                offer(pool, heap, weight + gain[c], s, i, c)
+        state.tick += 1
+        mark = state.tick
+        seen[0] = 0 if s == home else mark
+        for j in range(at - 1 + i * sub.columns, at + (i + 1) * sub.columns):
+            # Before the first column stands, in place of a cluster, the empty one.
+            c = cells[j] if j >= at + i * sub.columns else np.int64(0)
+            if seen[c] != mark:
+                seen[c] = mark
+                count = offer(pool, heap, count, weight + (gain[c] if c > 0 else new), s, i, c)
+    return count
 
 
-@kernel
+@inner
 def pool_putative(state, home, size, dropped):
     """The ``size`` heaviest putative particles of the subproblems not dropped, heaviest first."""
-    pool, heap = new_particles(size), np.empty(size, np.int64)
-    if not dropped[home]:
-        expand(state, home, True, pool, heap)
-    for s in range(state.n_subproblems):
-        if s == home or dropped[s] or state.subproblems[s].rows == 0:
+    pool = Particles(np.empty(size), np.empty((size, 3), np.int64))
+    heap = np.empty(size, np.int64)
+    count = 0
+    for k in range(-1, state.n_subproblems):
+        s = home if k < 0 else k  # the home first: its particles rule out most others
+        if (k == home) or dropped[s] or state.subproblems[s].rows == 0:
             continue
-        if pool.count[0] < size or state.bound[s] > pool.weight[heap[0]]:
-            expand(state, s, False, pool, heap)
-    return reorder(pool, descending(pool.weight, pool.count[0]))
-
-
-@kernel
-def reorder(particles, order):
-    """Some particles, in a given order."""
-    n = order.shape[0]
-    result = new_particles(n)
-    for k in range(n):
-        result.weight[k] = particles.weight[order[k]]
-        result.subproblem[k] = particles.subproblem[order[k]]
-        result.row[k] = particles.row[order[k]]
-        result.cluster[k] = particles.cluster[order[k]]
-    result.count[0] = n
+        if count < size or k < 0 or state.bound[s] > pool.weight[heap[0]]:
+            count = expand(state, s, home, pool, heap, count)
+    order = descending(pool.weight, count)
+    result = Particles(np.empty(count), np.empty((count, 3), np.int64))
+    for k in range(count):
+        result.weight[k] = pool.weight[order[k]]
+        for j in range(3):
+            result.where[k, j] = pool.where[order[k], j]
     return result
