@@ -60,7 +60,7 @@ def snapshot(problems, *, alpha=1.0, scores=None, seed=0, largest_id=None):
     return {
         "observation_block": observation_block,
         **{name: np.array(start) for name, start in starts.items()},
-        "cells": ids[cells].astype(np.int32) if cells else np.empty(0, np.int32),
+        "cells": ids[cells] if cells else np.empty(0, np.int64),
         "log_weights": np.array(log_weights, float),
         "row_scores": np.array(log_weights if scores is None else scores, float),
         "alpha": alpha,

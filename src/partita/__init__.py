@@ -1,1 +1,53 @@
-"""Partita: online Bayesian clustering that says how sure it is."""
+"""Partita: online Bayesian clustering that says how sure it is.
+
+Names are imported on first use, so that ``import partita`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from partita.metrics import bcubed as bcubed
+    from partita.models.base import Model as Model
+    from partita.models.bernoulli import Bernoulli as Bernoulli
+    from partita.models.categorical import Categorical as Categorical
+    from partita.models.gaussian import Gaussian as Gaussian
+    from partita.models.multivariate import MultivariateGaussian as MultivariateGaussian
+    from partita.posterior import Posterior as Posterior
+    from partita.smc.sampler import SMC as SMC
+    from partita.smc.sampler import Greedy as Greedy
+    from partita.smc.sampler import SplitSMC as SplitSMC
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "SplitSMC": "smc.sampler",
+    "SMC": "smc.sampler",
+    "Greedy": "smc.sampler",
+    "Posterior": "posterior",
+    "Model": "models.base",
+    "Gaussian": "models.gaussian",
+    "MultivariateGaussian": "models.multivariate",
+    "Categorical": "models.categorical",
+    "Bernoulli": "models.bernoulli",
+    "bcubed": "metrics",
+    "metrics": "",
+    "datasets": "",
+    "plots": "",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'partita' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = getattr(import_module(f"partita.{home}"), name) if home else import_module(f"partita.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

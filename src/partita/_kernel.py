@@ -11,3 +11,4 @@ from numba import njit
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 inner = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
+glue = njit(nogil=True, error_model="numpy", inline="always")

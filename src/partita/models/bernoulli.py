@@ -51,7 +51,7 @@ def prepare(family, statistics, c, size):
 @inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
-    prepare(family, statistics, 0, 0)
+    prepare(family, statistics, np.int64(0), np.int64(0))
 
 
 @inner

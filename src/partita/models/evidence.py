@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from partita._typing import Array, Floats, Integers
+from partita._typing import Floats, Integers
 
-FRACTIONS = (0.5, 0.3, 0.1, 0.03, 0.01)  # starting spreads within clusters, as parts of the data's
+FRACTIONS = (1.0, 0.5, 0.3, 0.1, 0.03, 0.01)  # starting spreads within clusters, as parts of the data's
 TYPICAL = 2.0 * math.log(0.1)  # log-variance within clusters where the data say nothing
 
 
@@ -64,7 +64,7 @@ class Standardised(Learner):
         self.mean = self.mean + centred.mean(axis=0)
         centred = X - self.mean
         peak = np.abs(centred).max(axis=0)
-        self.active = peak > 1e-14*np.abs(self.mean)
+        self.active = peak > 1e-14 * np.abs(self.mean)
         peak = np.where(self.active, peak, 1.0)
         self.scale = np.where(self.active, np.sqrt(np.mean((centred / peak) ** 2, axis=0)), 1.0) * peak
         self.Z = (centred[rows] / self.scale)[:, self.active]
@@ -74,7 +74,11 @@ class Standardised(Learner):
 
 def group_means(Z, labels):
     sizes = np.bincount(labels).astype(float)[:, None]
-    means = np.stack([np.bincount(labels, weights=z) for z in Z.T], axis=1) / sizes if Z.shape[1] else np.zeros((len(sizes), 0))
+    means = (
+        np.stack([np.bincount(labels, weights=z) for z in Z.T], axis=1) / sizes
+        if Z.shape[1]
+        else np.zeros((len(sizes), 0))
+    )
     return sizes, means
 
 
@@ -84,12 +88,23 @@ class GaussianLearner(Standardised):
         d = self.d = int(self.active.sum())
         self.centre = np.concatenate([[math.log(2.0), TYPICAL], np.zeros(d), np.full(d, TYPICAL)])
         self.width = np.concatenate([[1.5, 3.0], np.full(d, 1.0), np.full(d, 3.0)])
-        self.low = np.concatenate([[math.log(0.1), math.log(1e-8)], np.full(d, -10.0), np.log(np.maximum(self.resolution, 1e-12))])
-        self.high = np.concatenate([[math.log(1e3), math.log(1e3)], np.full(d, 10.0), np.full(d, math.log(10.0))])
+        self.low = np.concatenate(
+            [[math.log(0.1), math.log(1e-8)], np.full(d, -10.0), np.log(np.maximum(self.resolution, 1e-12))]
+        )
+        self.high = np.concatenate(
+            [[math.log(1e3), math.log(1e3)], np.full(d, 10.0), np.full(d, math.log(10.0))]
+        )
 
     def starts(self):
         d = self.d
-        return [np.clip(np.concatenate([[math.log(2.0), 2*math.log(f)], np.zeros(d), np.full(d, 2*math.log(f))]), self.low, self.high) for f in FRACTIONS]
+        return [
+            np.clip(
+                np.concatenate([[math.log(2.0), 2 * math.log(f)], np.zeros(d), np.full(d, 2 * math.log(f))]),
+                self.low,
+                self.high,
+            )
+            for f in FRACTIONS
+        ]
 
     def summary(self, labels):
         sizes, means = group_means(self.Z, labels)
@@ -101,19 +116,24 @@ class GaussianLearner(Standardised):
         n, means, squares = clusters
         d = self.d
         a, k = np.exp(vector[:2])
-        m0, v = vector[2:2 + d], np.exp(vector[2 + d:])
+        m0, v = vector[2 : 2 + d], np.exp(vector[2 + d :])
         an, r = a + n / 2, k * n / (k + n)
         dev = means - m0
         b0 = a * v
         b = b0 + 0.5 * (squares + r * dev**2)
         logb, logb0 = np.log(b), np.log(b0)
         C = len(n)
-        value = (d * (gammaln(an) - gammaln(a)).sum() + C * a * logb0.sum() - (an * logb).sum()
-                 + 0.5 * d * np.log(k / (k + n)).sum() - 0.5 * d * n.sum() * math.log(2 * math.pi))
+        value = (
+            d * (gammaln(an) - gammaln(a)).sum()
+            + C * a * logb0.sum()
+            - (an * logb).sum()
+            + 0.5 * d * np.log(k / (k + n)).sum()
+            - 0.5 * d * n.sum() * math.log(2 * math.pi)
+        )
         ratio = an / b
         gb = C / v - ratio.sum(0)
         ga = d * (digamma(an) - digamma(a)).sum() + C * logb0.sum() - logb.sum() + (gb * v).sum()
-        gk = 0.5 * d * (n / (k + n)).sum() / k - 0.5 * (ratio * dev**2 * (n / (k + n))**2).sum()
+        gk = 0.5 * d * (n / (k + n)).sum() / k - 0.5 * (ratio * dev**2 * (n / (k + n)) ** 2).sum()
         gm = (ratio * r * dev).sum(0)
         return float(value), np.concatenate([[a * ga, k * gk], gm, gb * b0])
 
@@ -121,6 +141,6 @@ class GaussianLearner(Standardised):
         d = self.d
         shape, precision = map(float, np.exp(vector[:2]))
         mean, rate = self.mean.copy(), np.full(len(self.mean), math.exp(TYPICAL))
-        mean[self.active] += self.scale[self.active] * vector[2:2+d]
-        rate[self.active] = np.exp(vector[2 + d:])
+        mean[self.active] += self.scale[self.active] * vector[2 : 2 + d]
+        rate[self.active] = np.exp(vector[2 + d :])
         return dict(shape=shape, precision=precision, mean=mean, rate=shape * rate * self.scale**2)

@@ -90,7 +90,7 @@ def prepare(family, statistics, c, size, d):
 @inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
-    prepare(family, statistics, 0, 0, d)
+    prepare(family, statistics, np.int64(0), np.int64(0), d)
 
 
 @inner

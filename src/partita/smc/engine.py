@@ -7,16 +7,18 @@ is the compiled one.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from partita._kernel import kernel
-from partita._typing import Array, Floats
+from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
 from partita.models.families import begin, log_predictive
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
+from partita.smc.replay import fill
 from partita.smc.state import SETTINGS, grown, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
@@ -122,6 +124,7 @@ class Engine:
         chosen = dict(zip(SETTINGS, settings, strict=True))
         self.rejuvenation, self.learns_alpha = chosen["rejuvenation"], bool(chosen["learn_alpha"])
         self.draws = bool(chosen["resampling"] or chosen["merging"])
+        self.particles, self.widths = chosen["particles"], (n_features, n_encoded)
         self.family: Any = None  # a user's model has none
         width = n_encoded + 1  # of a user's model: the totals, and log p(c)
         if isinstance(model, CompiledModel):
@@ -185,6 +188,22 @@ class Engine:
         for kernel in (take_out, put_back):
             while not kernel(self.state, self.family, x):
                 self.state = grown(self.state)
+
+    def like(self, settings: tuple[int, ...], log_alpha: float, seed: int) -> Engine:
+        """An empty engine for the same model."""
+        return Engine(self.model, settings, *self.widths, log_alpha, seed)
+
+    def fill(self, c: int, members: Integers) -> None:
+        """Compute the statistics and score of cluster ``c`` from its members."""
+        if self.family is not None:
+            fill(self.state, self.family, c, members)
+            return
+        statistics, clusters, _, data, _ = views(self.state)
+        statistics[c, :-1] = data[members].sum(axis=0)
+        size = np.array([len(members)], np.float64)
+        statistics[c, -1] = np.asarray(self.model.log_marginal(statistics[c : c + 1, :-1], size))[0]
+        clusters["size"][c] = len(members)
+        clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
     def log_marginals_with(self, encoded: Floats, row: int) -> tuple[Array, Floats]:
         """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""

@@ -100,7 +100,7 @@ def k_best(state, retained):
     # rows for the others. Column n is the owner, column n + 1 the list in which it last moved on.
     combinations = np.zeros((n * (m + 1), n + 2), np.int64)
     keys, heap = np.zeros(n * (m + 1)), np.empty(n * (m + 1), np.int64)
-    count = waiting = 0
+    count = waiting = np.int64(0)
     for owner in range(n):
         combinations[count, n] = owner
         for q in range(n):

@@ -131,7 +131,7 @@ def room_to_remove(state, x):
     """Whether there is room for the subproblem of ``x`` to be written once more."""
     sub = state.subproblems[state.blocks[state.observations[x].block].subproblem]
     cells = sub.columns * (sub.rows + 1) + sub.clusters
-    return has_room(state, cells, sub.rows * sub.columns, np.int64(0), sub.columns)
+    return has_room(state, cells, sub.rows * sub.columns, np.int64(0), sub.columns, np.int64(0))
 
 
 @inner

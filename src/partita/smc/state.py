@@ -47,7 +47,9 @@ ARRAYS = {
     "blocks": numba.from_dtype(BLOCK)[::1],  # one member, size, place in its subproblem
     "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), and |c|
     "statistics": types.float64[:, ::1],  # clusters × width: what the model keeps of each
-    "subproblems": numba.from_dtype(SUBPROBLEM)[::1],  # extents, and offsets into the next two; rows = 0: free
+    "subproblems": numba.from_dtype(SUBPROBLEM)[
+        ::1
+    ],  # extents, and offsets into the next two; rows = 0: free
     "cells": types.int64[::1],  # of each subproblem: its blocks, its clusters, its (rows × columns) ids
     "weights": types.float64[::1],  # of each subproblem: its rows' normalised log-weights
 }
@@ -80,7 +82,7 @@ FIELDS = [
     ("bound", types.float64[::1]),  # per subproblem: the largest gain of its clusters
     ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
     ("n_created", types.int64),
-    ("needed", types.int64[::1]),  # room the step has found missing: cells, weights, clusters, subproblems
+    ("needed", types.int64[::1]),  # room that a step needs: cells, weights, clusters, subproblems, blocks
 ]
 
 
@@ -120,7 +122,7 @@ def assemble(data, observations, blocks, clusters, statistics, subproblems, cell
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
     state.bound = np.empty(subproblems.shape[0])
     state.created = np.empty((settings[0], 2), np.int64)
-    state.needed = np.zeros(4, np.int64)
+    state.needed = np.zeros(5, np.int64)
     return state
 
 
@@ -183,7 +185,7 @@ def grown(state: Any, n_observations: int = 0) -> Any:
     return assemble(
         _longer(data, n_observations),
         _longer(observations, n_observations),
-        _longer(blocks, count["n_blocks"] + 1),
+        _longer(blocks, count["n_blocks"] + needed[4]),
         _longer(clusters, count["n_clusters"] + needed[2]),
         _longer(statistics, count["n_clusters"] + needed[2]),
         _longer(subproblems, count["n_subproblems"] + needed[3]),
@@ -192,21 +194,21 @@ def grown(state: Any, n_observations: int = 0) -> Any:
         counts,
         settings,
         log_alpha,
-        random,
+        np.uint64(random),
     )
 
 
 @inner
-def has_room(state, cells, weights, clusters, subproblems):
-    """Whether so many more entries fit, and one more block; notes the need."""
+def has_room(state, cells, weights, clusters, subproblems, blocks):
+    """Whether so many more entries fit; notes the need."""
     needed = state.needed
-    needed[0], needed[1], needed[2], needed[3] = cells, weights, clusters, subproblems
+    needed[0], needed[1], needed[2], needed[3], needed[4] = cells, weights, clusters, subproblems, blocks
     return (
         state.end_cells + cells <= state.cells.shape[0]
         and state.end_weights + weights <= state.weights.shape[0]
         and state.n_clusters + clusters <= state.clusters.shape[0]
         and state.n_subproblems + subproblems <= state.subproblems.shape[0]
-        and state.n_blocks < state.blocks.shape[0]
+        and state.n_blocks + blocks <= state.blocks.shape[0]
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita._kernel import inner, kernel
+from partita._kernel import glue, kernel
 from partita.models.families import extend
 from partita.smc.merge import Joint, k_best, multinomial
 from partita.smc.refine import remove, room_to_remove
@@ -21,7 +21,7 @@ from partita.smc.state import has_room, uniform
 from partita.smc.update import find_home, score
 
 
-@inner
+@glue
 def is_alone(state, retained):
     """Whether x becomes a subproblem of its own: it is a new cluster in every retained particle."""
     for k in range(retained.weight.shape[0]):
@@ -30,27 +30,29 @@ def is_alone(state, retained):
     return state.splitting != 0
 
 
-@inner
+@glue
 def nothing_to_join():
     """The rows of a subproblem of x alone."""
     return Joint(np.empty(0, np.int64), np.empty((1, 0), np.int64), np.zeros(1, np.int64), np.zeros(1))
 
 
-@inner
+@glue
 def join(state, x, joint):
     """Write the rows that the merge has chosen, with ``x`` in them, and split them; false if no room."""
-    columns, clusters, rows = 1, 0, joint.cluster.shape[0]
+    columns, clusters, rows = np.int64(1), np.int64(0), joint.cluster.shape[0]
     for s in joint.subproblems:
         columns += state.subproblems[s].columns
         clusters += state.subproblems[s].clusters
-    if not has_room(state, columns * (rows + 1) + clusters + rows, rows * columns, rows, columns):
+    if not has_room(
+        state, columns * (rows + 1) + clusters + rows, rows * columns, rows, columns, np.int64(1)
+    ):
         return False
     blocks, matrix = write_rows(state, x, joint)
     split(state, joint.subproblems, blocks, matrix, joint.weight)
     return True
 
 
-@inner
+@glue
 def observe(state, x):
     """Let observation ``x`` join the state, given the gains; false if there is no room."""
     home = find_home(state)
@@ -62,7 +64,7 @@ def observe(state, x):
     return join(state, x, joint)
 
 
-@inner
+@glue
 def observe_at_random(state, x):
     """:func:`observe` with the resampling or merging that draws at random."""
     random = state.random
@@ -78,7 +80,7 @@ def observe_at_random(state, x):
     return done
 
 
-@inner
+@glue
 def extend_created(state, family, x):
     """Fill in the statistics of the clusters that the step has created."""
     for k in range(state.n_created):

@@ -153,7 +153,7 @@ def pool_putative(state, home, size, dropped):
     """The ``size`` heaviest putative particles of the subproblems not dropped, heaviest first."""
     pool = Particles(np.empty(size), np.empty((size, 3), np.int64))
     heap = np.empty(size, np.int64)
-    count = 0
+    count = np.int64(0)
     for k in range(-1, state.n_subproblems):
         s = home if k < 0 else k  # the home first: its particles rule out most others
         if (k == home) or dropped[s] or state.subproblems[s].rows == 0:
