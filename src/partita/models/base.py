@@ -54,7 +54,7 @@ class Model(BaseEstimator):  # type: ignore[misc]
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
     def encode(self, X: Floats, first_row: int = 0) -> Floats:
-        """Validated observations as the sampler stores them; ``first_row`` numbers the first one in errors."""
+        """Validated observations as the sampler stores them; errors count rows from ``first_row``."""
         encoded = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
         if encoded.ndim != 2 or len(encoded) != len(X):
             raise ValueError(

@@ -1,7 +1,7 @@
 """Binary features, independent columns, Beta priors.
 
-A row holds [log-probability of all zeros, counts of ones (d), log-odds (d)], so that scoring is a sum over the
-ones of x: log p(x|c) = Σ_d log (b_d + n − n_d)/(a_d + b_d + n) + Σ_{d: x_d = 1} log-odds_d.
+A row holds [log-probability of all zeros, counts of ones (d), log-odds (d)], so that scoring is a sum over
+the ones of x: log p(x|c) = Σ_d log (b_d + n − n_d)/(a_d + b_d + n) + Σ_{d: x_d = 1} log-odds_d.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ class BernoulliFamily(NamedTuple):
 
 
 @inner
-def log_predictive(family, statistics, c, data, x):
-    """Log-probability of ``x`` given cluster ``c``."""
+def log_predictives(family, statistics, ids, first, last, data, x, out):
+    """Log-probability of ``x`` given each of many clusters."""
     d = data.shape[1]
-    total = statistics[c, 0]
-    for k in range(d):
-        if data[x, k] != 0.0:
-            total += statistics[c, 1 + d + k]
-    return total
+    for n in range(first, last):
+        total = statistics[ids[n], 0]
+        for k in range(d):
+            if data[x, k] != 0.0:
+                total += statistics[ids[n], 1 + d + k]
+        out[ids[n]] = total
 
 
 @inner

@@ -25,13 +25,14 @@ class CategoricalFamily(NamedTuple):
 
 
 @inner
-def log_predictive(family, statistics, c, data, x):
-    """Log-probability of ``x`` given cluster ``c``."""
-    levels = family.pseudo_counts.shape[0]
-    total = 0.0
-    for k in range(data.shape[1]):
-        total += statistics[c, levels + family.first[k] + int(data[x, k])]
-    return total
+def log_predictives(family, statistics, ids, first, last, data, x, out):
+    """Log-probability of ``x`` given each of many clusters."""
+    levels, starts = family.pseudo_counts.shape[0], family.first
+    for n in range(first, last):
+        total = 0.0
+        for k in range(data.shape[1]):
+            total += statistics[ids[n], levels + starts[k] + int(data[x, k])]
+        out[ids[n]] = total
 
 
 @inner
@@ -130,8 +131,8 @@ class Categorical(CompiledModel):
         if len(bad):
             row, column = bad[0]
             raise ValueError(
-                f"row {first_row + row}, column {column}: {X[row, column]:g} is not a category code from 0 to "
-                f"{levels[column] - 1}; encode the data or raise n_categories"
+                f"row {first_row + row}, column {column}: {X[row, column]:g} is not a category code from 0 "
+                f"to {levels[column] - 1}; encode the data or raise n_categories"
             )
         return np.ascontiguousarray(X)
 

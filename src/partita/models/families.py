@@ -6,7 +6,8 @@ and runs nothing of the others, and no function is ever passed into a cached ker
 of ``statistics``, one row a cluster:
 
 - ``begin(family, statistics, d)``: the row of the empty cluster, row 0;
-- ``log_predictive(family, statistics, c, data, x)``: log p(x | c), from what the others have prepared;
+- ``log_predictives(family, statistics, ids, first, last, data, x, out)``: log p(x | c) of the clusters
+  c = ids[first:last], from what the others have prepared, into out[c];
 - ``extend(family, statistics, child, parent, size, data, x)``: the row of parent ∪ {x};
 - ``reduce(family, statistics, child, parent, size, data, x)``: the row of the parent without x; false where
   cancellation would cost accuracy, and the caller then builds the row from the members.
@@ -41,8 +42,10 @@ def begin(family: Any, statistics: Any, d: Any) -> None:
     """Write the row of the empty cluster."""
 
 
-def log_predictive(family: Any, statistics: Any, c: Any, data: Any, x: Any) -> Any:
-    """Log-density of observation ``x`` given the members of cluster ``c``."""
+def log_predictives(
+    family: Any, statistics: Any, ids: Any, first: Any, last: Any, data: Any, x: Any, out: Any
+) -> None:
+    """Log-density of observation ``x`` given the members of each of many clusters."""
 
 
 def extend(family: Any, statistics: Any, child: Any, parent: Any, size: Any, data: Any, x: Any) -> None:
@@ -54,19 +57,21 @@ def reduce(family: Any, statistics: Any, child: Any, parent: Any, size: Any, dat
 
 
 @overload(begin)
-def _begin(family, statistics, d):  # type: ignore[no-untyped-def]
+def _begin(family, statistics, d):
     kernel = _kernel_of(family, "begin")
     return lambda family, statistics, d: kernel(family, statistics, d)
 
 
-@overload(log_predictive)
-def _log_predictive(family, statistics, c, data, x):  # type: ignore[no-untyped-def]
-    kernel = _kernel_of(family, "log_predictive")
-    return lambda family, statistics, c, data, x: kernel(family, statistics, c, data, x)
+@overload(log_predictives)
+def _log_predictives(family, statistics, ids, first, last, data, x, out):
+    kernel = _kernel_of(family, "log_predictives")
+    return lambda family, statistics, ids, first, last, data, x, out: kernel(
+        family, statistics, ids, first, last, data, x, out
+    )
 
 
 @overload(extend)
-def _extend(family, statistics, child, parent, size, data, x):  # type: ignore[no-untyped-def]
+def _extend(family, statistics, child, parent, size, data, x):
     kernel = _kernel_of(family, "extend")
     return lambda family, statistics, child, parent, size, data, x: kernel(
         family, statistics, child, parent, size, data, x
@@ -74,7 +79,7 @@ def _extend(family, statistics, child, parent, size, data, x):  # type: ignore[n
 
 
 @overload(reduce)
-def _reduce(family, statistics, child, parent, size, data, x):  # type: ignore[no-untyped-def]
+def _reduce(family, statistics, child, parent, size, data, x):
     kernel = _kernel_of(family, "reduce")
     return lambda family, statistics, child, parent, size, data, x: kernel(
         family, statistics, child, parent, size, data, x

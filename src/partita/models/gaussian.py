@@ -1,7 +1,7 @@
 """Normal clusters with independent dimensions.
 
 The kernels see observations standardised by the prior, so that the prior mean is 0 and the prior scale the
-same in each dimension, and neither an offset nor the unit of measurement costs digits. ``hyper`` is [shape a₀, rate b₀, precision κ₀, −Σ log scale].
+same in each dimension, and neither an offset nor the unit of measurement costs digits.
 
 A row holds [constant, a + ½, mean (d), sum of squared deviations (d), location (d), 1/spread (d)]; means and
 squared deviations are updated by Welford's recurrences, so that data far from the origin lose no digits.
@@ -30,18 +30,20 @@ class GaussianFamily(NamedTuple):
 
 
 @inner
-def log_predictive(family, statistics, c, data, x):
-    """Log-density of ``x`` given cluster ``c``."""
+def log_predictives(family, statistics, ids, first, last, data, x, out):
+    """Log-density of ``x`` given each of many clusters."""
     d = data.shape[1]
     location, inverse = 2 + 2 * d, 2 + 3 * d
-    product, logs = 1.0, 0.0
-    for k in range(d):
-        z = data[x, k] - statistics[c, location + k]
-        product *= 1.0 + z * z * statistics[c, inverse + k]
-        if product > 1e100:  # one logarithm serves all dimensions, short of overflow
-            logs += math.log(product)
-            product = 1.0
-    return statistics[c, 0] - statistics[c, 1] * (logs + math.log(product))
+    for n in range(first, last):
+        c = ids[n]
+        product, logs = 1.0, 0.0
+        for k in range(d):
+            z = data[x, k] - statistics[c, location + k]
+            product *= 1.0 + z * z * statistics[c, inverse + k]
+            if product > 1e100:  # one logarithm serves all dimensions, short of overflow
+                logs += math.log(product)
+                product = 1.0
+        out[c] = statistics[c, 0] - statistics[c, 1] * (logs + math.log(product))
 
 
 @inner
@@ -102,7 +104,8 @@ def reduce(family, statistics, child, parent, size, data, x):
 class Gaussian(CompiledModel):
     """Normal clusters with independent dimensions and a normal–inverse-gamma prior.
 
-    Within a cluster x_d ~ N(μ_d, σ_d²), with 1/σ_d² ~ Gamma(shape, rate_d) and μ_d ~ N(mean_d, σ_d²/precision).
+    Within a cluster x_d ~ N(μ_d, σ_d²), with 1/σ_d² ~ Gamma(shape, rate_d) and
+    μ_d ~ N(mean_d, σ_d²/precision).
 
     Parameters
     ----------

@@ -30,22 +30,24 @@ class MultivariateFamily(NamedTuple):
 
 
 @inner
-def log_predictive(family, statistics, c, data, x):
-    """Log-density of ``x`` given cluster ``c``."""
+def log_predictives(family, statistics, ids, first, last, data, x, out):
+    """Log-density of ``x`` given each of many clusters."""
     d = data.shape[1]
     location = 2 + d + d * (d + 1) // 2
     factor = location + d
     solved = np.empty(d)
-    quadratic = 0.0
-    for i in range(d):  # forward substitution with the factor
-        at = factor + i * (i + 1) // 2
-        z = data[x, i] - statistics[c, location + i]
-        for j in range(i):
-            z -= statistics[c, at + j] * solved[j]
-        z /= statistics[c, at + i]
-        solved[i] = z
-        quadratic += z * z
-    return statistics[c, 0] - statistics[c, 1] * math.log1p(quadratic)
+    for n in range(first, last):
+        c = ids[n]
+        quadratic = 0.0
+        for i in range(d):  # forward substitution with the factor
+            at = factor + i * (i + 1) // 2
+            z = data[x, i] - statistics[c, location + i]
+            for j in range(i):
+                z -= statistics[c, at + j] * solved[j]
+            z /= statistics[c, at + i]
+            solved[i] = z
+            quadratic += z * z
+        out[c] = statistics[c, 0] - statistics[c, 1] * math.log1p(quadratic)
 
 
 @inner
@@ -186,10 +188,9 @@ class MultivariateGaussian(CompiledModel):
         if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T)):
             raise ValueError("scale must be a finite, symmetric matrix")
         try:
-            factor: Floats = np.linalg.cholesky(matrix / self._freedom(n_features))
+            return np.linalg.cholesky(matrix / self._freedom(n_features))
         except np.linalg.LinAlgError:
             raise ValueError("scale must be positive definite") from None
-        return factor
 
     def check(self, n_features: int) -> None:
         positive("freedom", self._freedom(n_features), n_features - 1.0)

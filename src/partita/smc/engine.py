@@ -15,7 +15,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.models.families import begin, log_predictive
+from partita.models.families import begin, log_predictives
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
 from partita.smc.replay import fill
@@ -32,8 +32,10 @@ def start(state, family, n_features):
 @kernel
 def first_impossible(state, family, data):
     """The first observation whose density under the prior is not finite; −1 if there is none."""
+    empty = np.zeros(1, np.int64)
     for x in range(data.shape[0]):
-        if not np.isfinite(log_predictive(family, state.statistics, 0, data, x)):
+        log_predictives(family, state.statistics, empty, 0, 1, data, x, state.gain)
+        if not math.isfinite(state.gain[0]):
             return x
     return -1
 
@@ -52,8 +54,8 @@ def append(state, encoded):
 
 @kernel
 def progress(state):
-    """The number of observations, and that at which α is due to be learnt."""
-    return state.n_observations, state.next_alpha
+    """The number of observations, that at which α is due to be learnt, and log α."""
+    return state.n_observations, state.next_alpha, state.log_alpha
 
 
 @kernel
@@ -138,6 +140,11 @@ class Engine:
         """How many observations the state holds."""
         return int(progress(self.state)[0])
 
+    @property
+    def alpha(self) -> float:
+        """The concentration."""
+        return math.exp(progress(self.state)[2])
+
     def check(self, encoded: Floats) -> None:
         """Raise ValueError for an observation that is impossible under the prior."""
         bad = -1 if self.family is None else first_impossible(self.state, self.family, encoded)
@@ -157,7 +164,7 @@ class Engine:
 
     def run(self, end: int) -> None:
         """Observe the stored data up to ``end``, with the rejuvenation and the learning of α due between."""
-        n, next_alpha = progress(self.state)
+        n, next_alpha, _ = progress(self.state)
         while n < end:
             stop = n + 1 if self.rejuvenation else end
             if self.learns_alpha:
@@ -167,7 +174,7 @@ class Engine:
                 self.observe_again(choose(self.state))
             if self.learns_alpha:
                 learn_alpha(self.state)
-            n, next_alpha = progress(self.state)
+            n, next_alpha, _ = progress(self.state)
 
     def _stream(self, end: int) -> None:
         if self.family is None:
@@ -175,8 +182,8 @@ class Engine:
                 self._put_in(x)
                 count_observation(self.state)
             return
-        kernel = stream_at_random if self.draws else stream
-        while not kernel(self.state, self.family, end):
+        observe_all = stream_at_random if self.draws else stream
+        while not observe_all(self.state, self.family, end):
             self.state = grown(self.state)
 
     def observe_again(self, x: int) -> None:
@@ -185,8 +192,8 @@ class Engine:
             self._take_out(x)
             self._put_in(x)
             return
-        for kernel in (take_out, put_back):
-            while not kernel(self.state, self.family, x):
+        for half in (take_out, put_back):
+            while not half(self.state, self.family, x):
                 self.state = grown(self.state)
 
     def like(self, settings: tuple[int, ...], log_alpha: float, seed: int) -> Engine:
@@ -202,7 +209,7 @@ class Engine:
         statistics[c, :-1] = data[members].sum(axis=0)
         size = np.array([len(members)], np.float64)
         statistics[c, -1] = np.asarray(self.model.log_marginal(statistics[c : c + 1, :-1], size))[0]
-        clusters["size"][c] = len(members)
+        clusters["size"][c], clusters["log_size"][c] = len(members), math.log(len(members))
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
     def log_marginals_with(self, encoded: Floats, row: int) -> tuple[Array, Floats]:
@@ -222,7 +229,7 @@ class Engine:
     def set_gains(self, used: Array, after: Floats) -> None:
         """A user's model: each cluster's gain log|c| + log p(x|c)."""
         statistics, clusters, gain, _, _ = views(self.state)
-        gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
+        gain[used] = clusters["log_size"][used] + after - statistics[used, -1]
 
     def _put_in(self, x: int) -> None:
         _, _, _, data, _ = views(self.state)
@@ -249,6 +256,6 @@ class Engine:
         totals = statistics[shrinking, :-1] - data[x]
         after = np.asarray(self.model.log_marginal(totals, size.astype(float)), np.float64)
         clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
-        clusters["size"][shrinking] = size
+        clusters["size"][shrinking], clusters["log_size"][shrinking] = size, np.log(size)
         statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
         reattach_rows(self.state, s, blocks, matrix, weight)

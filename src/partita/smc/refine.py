@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from partita._kernel import inner
-from partita.models.families import extend, log_predictive, reduce
+from partita.models.families import extend, log_predictives, reduce
 from partita.smc.split import distinct_rows, split
 from partita.smc.state import has_room
 
@@ -135,6 +135,22 @@ def room_to_remove(state, x):
 
 
 @inner
+def log_predictive(state, family, c, x):
+    """log p(x | c) for a single cluster."""
+    ids = np.empty(1, np.int64)
+    ids[0] = c
+    log_predictives(family, state.statistics, ids, 0, 1, state.data, x, state.gain)
+    return state.gain[c]
+
+
+@inner
+def resize(state, c, size):
+    """Set the size of a cluster."""
+    state.clusters[c].size = size
+    state.clusters[c].log_size = math.log(size)
+
+
+@inner
 def rebuild(state, family, blocks, matrix, c):
     """Compute a cluster's statistics and score from its members."""
     i, j = 0, 0
@@ -142,18 +158,17 @@ def rebuild(state, family, blocks, matrix, c):
         j += 1
         if j == matrix.shape[1]:
             i, j = i + 1, 0
-    size, total, parent = 0, 0.0, 0
+    size, total, parent = 0, 0.0, np.int64(0)
     for j in range(matrix.shape[1]):
         if matrix[i, j] == c:
             y = state.blocks[blocks[j]].head
             for _ in range(state.blocks[blocks[j]].size):
-                total += math.log(max(size, 1))
-                total += log_predictive(family, state.statistics, parent, state.data, y)
+                total += math.log(max(size, 1)) + log_predictive(state, family, parent, y)
                 extend(family, state.statistics, c, parent, size, state.data, y)
                 parent = c
                 size += 1
                 y = state.observations[y].next
-    state.clusters[c].size = size
+    resize(state, c, size)
     state.clusters[c].score = total
 
 
@@ -162,9 +177,8 @@ def shrink(state, family, blocks, matrix, c, x):
     """Compute the statistics and score of cluster ``c`` now that ``x`` has left it."""
     size = state.clusters[c].size
     if reduce(family, state.statistics, c, c, size, state.data, x):
-        lost = log_predictive(family, state.statistics, c, state.data, x)
-        state.clusters[c].size = size - 1
-        state.clusters[c].score -= lost + math.log(size - 1)
+        resize(state, c, size - 1)
+        state.clusters[c].score -= log_predictive(state, family, c, x) + state.clusters[c].log_size
     else:
         rebuild(state, family, blocks, matrix, c)
 

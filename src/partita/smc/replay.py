@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from partita._kernel import kernel
-from partita._typing import Floats, Integers
-from partita.models.families import extend, log_predictive
+from partita._typing import Array, Floats, Integers
+from partita.models.families import extend
+from partita.smc.refine import log_predictive, resize
 from partita.smc.split import new_block, split
 from partita.smc.state import SETTINGS, dismantle, grown, has_room, uniform
 from partita.smc.update import find_home, score
@@ -74,7 +75,8 @@ def product(parts: list[tuple[Integers, Floats]], m: int) -> tuple[Integers, Flo
     orders = [np.argsort(-scores, kind="stable") for _, scores in parts]
     values = [scores[order] for (_, scores), order in zip(parts, orders, strict=True)]
     heap = [(-sum(float(v[0]) for v in values), (0,) * len(parts), 0)]
-    chosen, scores = [], []
+    chosen: list[tuple[int, ...]] = []
+    scores: list[float] = []
     while heap and len(chosen) < m:
         cost, combination, last = heapq.heappop(heap)
         chosen.append(combination)
@@ -117,7 +119,7 @@ def install(engine: Any, subproblems: list[int], members: Integers, labels: Inte
     labels = np.ascontiguousarray(labels[:, first])  # one column a block
     matrix = np.empty_like(labels)
     number: dict[bytes, int] = {}
-    clusters = []  # of each, the blocks in it
+    clusters: list[Array] = []  # of each, the blocks in it
     for i, row in enumerate(labels):
         for label in range(row.max() + 1):
             held = row == label
@@ -280,10 +282,10 @@ def fill(state, family, c, members):
     total, parent = 0.0, np.int64(0)
     for size in range(members.shape[0]):
         x = members[size]
-        total += math.log(max(size, 1)) + log_predictive(family, state.statistics, parent, state.data, x)
+        total += math.log(max(size, 1)) + log_predictive(state, family, parent, x)
         extend(family, state.statistics, c, parent, size, state.data, x)
         parent = c
-    state.clusters[c].size = members.shape[0]
+    resize(state, c, members.shape[0])
     state.clusters[c].score = total
 
 

@@ -53,10 +53,10 @@ def find_light(retained, m, dropped):
             top = retained.where[k, 0]
     for s in range(dropped.shape[0]):
         dropped[s] = s != top and share[s] * m <= 1.0
+    light = 0
     for k in range(n):
-        if dropped[retained.where[k, 0]]:
-            return True
-    return False
+        light += dropped[retained.where[k, 0]]
+    return light > 0
 
 
 @inner
@@ -75,7 +75,7 @@ def greedy(state, home):
 
 @inner
 def add_draws(state, probabilities, draws, stratified, value, weights):
-    """Draw from ``probabilities``: one from each of equal slices, or all from the whole; add ``value`` each."""
+    """Draw entries, one from each of equal slices or all from the whole; each adds ``value``."""
     total = 0.0
     for p in probabilities:
         total += p

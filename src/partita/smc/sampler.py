@@ -80,6 +80,9 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _splitting: ClassVar[bool] = True
+    model_: Model
+    _engine: Engine
+    _posterior: Posterior | None
 
     def __init__(
         self,
@@ -141,7 +144,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("refine needs exact weights, and so greedy resampling")
         for _ in steps(range(sweeps), "refining", progress):
             refine(engine)
-        self._posterior: Posterior | None = None
+        self._posterior = None
         return self
 
     def _observe(self, X: Any, reset: bool, progress: bool) -> Self:
@@ -202,7 +205,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def alpha_(self) -> float:
         """The concentration in use."""
-        return float(self.posterior_.concentration)
+        return self._fitted().alpha
 
     def predict_proba(self, X: Any) -> Floats:
         """Where would each row of ``X`` go, as one more observation? Changes nothing.

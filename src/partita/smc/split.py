@@ -29,8 +29,10 @@ def new_cluster(state, parent):
     else:
         c = state.n_clusters
         state.n_clusters += 1
-    clusters[c].size = clusters[parent].size + 1
-    clusters[c].score = clusters[parent].score + state.gain[parent]
+    cluster = clusters[c]
+    cluster.size = clusters[parent].size + 1
+    cluster.log_size = math.log(cluster.size)
+    cluster.score = clusters[parent].score + state.gain[parent]
     state.created[state.n_created, 0] = c
     state.created[state.n_created, 1] = parent
     state.n_created += 1
@@ -258,19 +260,20 @@ def settle(state, blocks, matrix, weight):
     else:
         s = state.n_subproblems
         state.n_subproblems += 1
-    sub, cells, at = state.subproblems[s], state.cells, state.end_cells
+    sub, cells, weights, at = state.subproblems[s], state.cells, state.weights, state.end_cells
+    all_blocks = state.blocks
     sub.cells, sub.weights = at, state.end_weights
     sub.rows, sub.columns, sub.clusters = n_rows, n_columns, found.shape[0]
     for j in range(n_columns):
         cells[at] = blocks[j]
-        block = state.blocks[blocks[j]]
-        block.subproblem, block.column = s, j
+        all_blocks[blocks[j]].subproblem = s
+        all_blocks[blocks[j]].column = j
         at += 1
     for c in found:
         cells[at] = c
         at += 1
     for i in range(n_rows):
-        state.weights[sub.weights + i] = weight[order[i]]
+        weights[sub.weights + i] = weight[order[i]]
         for j in range(n_columns):
             cells[at] = matrix[order[i], j]
             at += 1
@@ -303,12 +306,12 @@ def forget(state, subproblems):
     size = 0
     for s in subproblems:
         size += state.subproblems[s].clusters
-    found = np.empty(size, np.int64)
+    found, cells = np.empty(size, np.int64), state.cells
     count = 0
     for s in subproblems:
         sub = state.subproblems[s]
         for k in range(sub.clusters):
-            found[count] = state.cells[sub.cells + sub.columns + k]
+            found[count] = cells[sub.cells + sub.columns + k]
             count += 1
         state.live_cells -= sub.columns + sub.clusters + sub.rows * sub.columns
         state.live_weights -= sub.rows
@@ -331,7 +334,8 @@ def split(state, old, blocks, matrix, weight):
         part, projected, total = project(blocks, matrix, weight, component, k)
         n_rows = distinct_rows(projected, total) if count > 1 else matrix.shape[0]
         settle(state, part, projected[:n_rows], total)
+    seen, clusters = state.seen, state.clusters
     for c in before:
-        if state.seen[c] <= since:  # no new row holds it
-            state.clusters[c].size = state.free_cluster
+        if seen[c] <= since:  # no new row holds it
+            clusters[c].size = state.free_cluster
             state.free_cluster = c

@@ -36,7 +36,7 @@ from partita._typing import Array
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
-CLUSTER = np.dtype([("score", "f8"), ("size", "i8")])
+CLUSTER = np.dtype([("score", "f8"), ("size", "i8"), ("log_size", "f8")])
 SUBPROBLEM = np.dtype(
     [("cells", "i8"), ("weights", "i8"), ("rows", "i8"), ("columns", "i8"), ("clusters", "i8")]
 )
@@ -45,7 +45,7 @@ ARRAYS = {
     "data": types.float64[:, ::1],  # observations × width: as the model has encoded them
     "observations": numba.from_dtype(OBSERVATION)[::1],  # block, and neighbours in its circular list
     "blocks": numba.from_dtype(BLOCK)[::1],  # one member, size, place in its subproblem
-    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), and |c|
+    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), |c| and log|c|
     "statistics": types.float64[:, ::1],  # clusters × width: what the model keeps of each
     "subproblems": numba.from_dtype(SUBPROBLEM)[
         ::1
@@ -90,7 +90,7 @@ FIELDS = [
 class StateType(types.StructRef):  # type: ignore[misc]
     """Numba's type of a :class:`State`."""
 
-    def preprocess_fields(self, fields):  # type: ignore[no-untyped-def]
+    def preprocess_fields(self, fields):
         """Fields are declared with their final types."""
         return fields
 
@@ -104,12 +104,13 @@ STATE = StateType(FIELDS)
 
 
 @kernel
-def assemble(data, observations, blocks, clusters, statistics, subproblems, cells, weights, counts, settings, log_alpha, random):  # fmt: skip
-    """A state from its parts."""
+def assemble(parts, counts, settings, log_alpha, random):
+    """A state from its parts: the arrays, the counts and the settings in the order of their names above."""
     state = structref.new(STATE)
-    state.data, state.observations, state.blocks, state.clusters = data, observations, blocks, clusters
-    state.statistics, state.subproblems, state.cells, state.weights = statistics, subproblems, cells, weights
-    state.n_observations, state.n_blocks, state.n_clusters, state.n_subproblems = counts[0], counts[1], counts[2], counts[3]  # fmt: skip
+    state.data, state.observations, state.blocks, state.clusters = parts[0], parts[1], parts[2], parts[3]
+    state.statistics, state.subproblems, state.cells, state.weights = parts[4], parts[5], parts[6], parts[7]
+    state.n_observations, state.n_blocks = counts[0], counts[1]
+    state.n_clusters, state.n_subproblems = counts[2], counts[3]
     state.free_block, state.free_cluster, state.free_subproblem = counts[4], counts[5], counts[6]
     state.end_cells, state.end_weights = counts[7], counts[8]
     state.live_cells, state.live_weights, state.next_alpha = counts[9], counts[10], counts[11]
@@ -118,26 +119,28 @@ def assemble(data, observations, blocks, clusters, statistics, subproblems, cell
     state.rejuvenation, state.learn_alpha = settings[5], settings[6]
     state.log_alpha, state.random = log_alpha, random
     state.tick, state.n_created = 0, 0
-    n = clusters.shape[0]
+    n = state.clusters.shape[0]
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
-    state.bound = np.empty(subproblems.shape[0])
-    state.created = np.empty((settings[0], 2), np.int64)
+    state.bound = np.empty(state.subproblems.shape[0])
+    state.created = np.empty((state.particles, 2), np.int64)
     state.needed = np.zeros(5, np.int64)
     return state
 
 
 @kernel
 def dismantle(state):
-    """The parts of a state, as :func:`assemble` takes them, and the room it needs."""
+    """The parts of a state as :func:`assemble` takes them, and the room it needs."""
     counts, settings = np.empty(12, np.int64), np.empty(7, np.int64)
-    counts[0], counts[1], counts[2], counts[3] = state.n_observations, state.n_blocks, state.n_clusters, state.n_subproblems  # fmt: skip
+    counts[0], counts[1] = state.n_observations, state.n_blocks
+    counts[2], counts[3] = state.n_clusters, state.n_subproblems
     counts[4], counts[5], counts[6] = state.free_block, state.free_cluster, state.free_subproblem
     counts[7], counts[8] = state.end_cells, state.end_weights
     counts[9], counts[10], counts[11] = state.live_cells, state.live_weights, state.next_alpha
     settings[0], settings[1], settings[2] = state.particles, state.resampling, state.merging
     settings[3], settings[4] = state.exact, state.splitting
     settings[5], settings[6] = state.rejuvenation, state.learn_alpha
-    parts = (state.data, state.observations, state.blocks, state.clusters, state.statistics, state.subproblems, state.cells, state.weights)  # fmt: skip
+    kept = (state.data, state.observations, state.blocks, state.clusters)
+    parts = (*kept, state.statistics, state.subproblems, state.cells, state.weights)
     return parts, counts, settings, state.log_alpha, state.random, state.needed
 
 
@@ -150,7 +153,7 @@ def new_state(n_encoded: int, width: int, settings: tuple[int, ...], log_alpha: 
         "free_subproblem": -1,
         "next_alpha": 2,
     }
-    return assemble(
+    parts = (
         np.empty((16, n_encoded)),
         np.zeros(16, OBSERVATION),
         np.zeros(16, BLOCK),
@@ -159,11 +162,9 @@ def new_state(n_encoded: int, width: int, settings: tuple[int, ...], log_alpha: 
         np.zeros(16, SUBPROBLEM),
         np.zeros(256, np.int64),
         np.zeros(64),
-        np.array(list(counts.values()), np.int64),
-        np.array(settings, np.int64),
-        float(log_alpha),
-        np.uint64(seed),
     )
+    numbers = np.array(list(counts.values()), np.int64)
+    return assemble(parts, numbers, np.array(settings, np.int64), float(log_alpha), np.uint64(seed))
 
 
 def _longer(array: Array, size: int) -> Array:
@@ -181,21 +182,19 @@ def grown(state: Any, n_observations: int = 0) -> Any:
     parts, counts, settings, log_alpha, random, needed = dismantle(state)
     data, observations, blocks, clusters, statistics, subproblems, cells, weights = parts
     count = dict(zip(COUNTS, counts.tolist(), strict=True))
-    # Twice what is live, so that the next compaction frees at least as much as it moves.
-    return assemble(
+    n_clusters = count["n_clusters"] + needed[2]
+    parts = (
         _longer(data, n_observations),
         _longer(observations, n_observations),
         _longer(blocks, count["n_blocks"] + needed[4]),
-        _longer(clusters, count["n_clusters"] + needed[2]),
-        _longer(statistics, count["n_clusters"] + needed[2]),
+        _longer(clusters, n_clusters),
+        _longer(statistics, n_clusters),
         _longer(subproblems, count["n_subproblems"] + needed[3]),
+        # Twice what is live, so that the next compaction frees at least as much as it moves.
         _longer(cells, 2 * (count["live_cells"] + needed[0])),
         _longer(weights, 2 * (count["live_weights"] + needed[1])),
-        counts,
-        settings,
-        log_alpha,
-        np.uint64(random),
     )
+    return assemble(parts, counts, settings, log_alpha, np.uint64(random))
 
 
 @inner

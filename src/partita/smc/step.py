@@ -43,9 +43,8 @@ def join(state, x, joint):
     for s in joint.subproblems:
         columns += state.subproblems[s].columns
         clusters += state.subproblems[s].clusters
-    if not has_room(
-        state, columns * (rows + 1) + clusters + rows, rows * columns, rows, columns, np.int64(1)
-    ):
+    cells = columns * (rows + 1) + clusters + rows
+    if not has_room(state, cells, rows * columns, rows, columns, np.int64(1)):
         return False
     blocks, matrix = write_rows(state, x, joint)
     split(state, joint.subproblems, blocks, matrix, joint.weight)

@@ -58,7 +58,8 @@ class FileError(ValueError):
 def copy(state: Any) -> Any:
     """An independent copy of a state."""
     parts, counts, settings, log_alpha, random, _ = dismantle(state)
-    return assemble(*(part.copy() for part in parts), counts, settings, log_alpha, np.uint64(random))
+    copies = tuple(part.copy() for part in parts)
+    return assemble(copies, counts, settings, log_alpha, np.uint64(random))
 
 
 def trimmed(state: Any) -> tuple[dict[str, Array], dict[str, int], Array, float, int]:
@@ -106,14 +107,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
     text = json.dumps(header).encode()
-    body = b"".join(
-        [
-            MAGIC,
-            len(text).to_bytes(8, "little"),
-            text,
-            *(np.ascontiguousarray(a).tobytes() for a in arrays.values()),
-        ]
-    )
+    contents = [np.ascontiguousarray(array).tobytes() for array in arrays.values()]
+    body = b"".join([MAGIC, len(text).to_bytes(8, "little"), text, *contents])
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
@@ -163,7 +158,7 @@ def load(kind: Any, path: str | PathLike[str], model: Model | None) -> Any:
         raise FileError(f"{path} was made with other hyperparameters than those of the model given")
     validate(arrays, header["counts"], path)
     engine.state = assemble(
-        *(arrays[name] for name in ARRAYS),
+        tuple(arrays[name] for name in ARRAYS),
         np.array([header["counts"][name] for name in COUNTS], np.int64),
         np.array(settings, np.int64),
         float.fromhex(header["log_alpha"]),
@@ -209,7 +204,7 @@ def validate(arrays: dict[str, Array], count: dict[str, int], path: Any = "the s
 
     observations, blocks, subproblems = arrays["observations"], arrays["blocks"], arrays["subproblems"]
     cells, weights, n_clusters = arrays["cells"], arrays["weights"], len(arrays["clusters"])
-    n, n_blocks, n_subproblems = len(observations), len(blocks), len(subproblems)
+    n, n_blocks = len(observations), len(blocks)
     require(len(arrays["data"]) == n and len(arrays["statistics"]) == n_clusters, "lengths differ")
     for name, bound in (("block", n_blocks), ("next", n), ("previous", n)):
         require((observations[name] >= 0) & (observations[name] < bound), f"observations.{name}")

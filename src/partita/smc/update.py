@@ -12,14 +12,13 @@ row whose bound shows that it cannot be among them.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Array
-from partita.models.families import log_predictive
+from partita.models.families import log_predictives
 from partita.smc.state import descending
 
 
@@ -33,16 +32,19 @@ class Particles(NamedTuple):
 @inner
 def score(state, family, x):
     """Score observation ``x`` against every cluster (paper, eq. 1, in logarithms)."""
-    statistics, cells, clusters = state.statistics, state.cells, state.clusters
-    gain, data = state.gain, state.data
-    gain[0] = log_predictive(family, statistics, 0, data, x)
+    cells, subproblems, clusters, gain = state.cells, state.subproblems, state.clusters, state.gain
+    ids = np.zeros(state.n_clusters, np.int64)  # the empty cluster first
+    count = 1
     for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
+        sub = subproblems[s]
         if sub.rows > 0:
             first = sub.cells + sub.columns
             for k in range(first, first + sub.clusters):
-                c = cells[k]
-                gain[c] = math.log(clusters[c].size) + log_predictive(family, statistics, c, data, x)
+                ids[count] = cells[k]
+                count += 1
+    log_predictives(family, state.statistics, ids, 0, count, state.data, x, gain)
+    for k in range(1, count):
+        gain[ids[k]] += clusters[ids[k]].log_size
 
 
 @inner
@@ -52,23 +54,25 @@ def find_home(state):
     On the way, finds the largest gain in each subproblem, which no putative particle of it can exceed.
     """
     cells, weights, gain, bound = state.cells, state.weights, state.gain, state.bound
+    subproblems, n = state.subproblems, state.n_subproblems
     first = 0
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        bound[s] = -np.inf
+    for s in range(n):
+        sub = subproblems[s]
+        best = -np.inf
         if sub.rows > 0:
             at = sub.cells + sub.columns
             for k in range(at, at + sub.clusters):
-                bound[s] = max(bound[s], gain[cells[k]])
-        if bound[s] > bound[first]:
+                best = max(best, gain[cells[k]])
+        bound[s] = best
+        if best > bound[first]:
             first = s
     home, best = -1, -np.inf
-    for k in range(state.n_subproblems):
+    for k in range(n):
         # From the most promising one on, nearly all others are ruled out by their bounds.
         s = first if k == 0 else (k - 1 if k <= first else k)
         if bound[s] <= best:
             continue
-        sub = state.subproblems[s]
+        sub = subproblems[s]
         at = sub.cells + sub.columns + sub.clusters
         for i in range(sub.rows):
             weight = weights[sub.weights + i]
@@ -107,13 +111,9 @@ def sift_up(heap, keys, start):
 
 @inner
 def offer(pool, heap, count, weight, s, row, cluster):
-    """Offer a putative particle to a pool of the heaviest; returns their number."""
+    """Put a putative particle into a pool of the heaviest, in the place of the lightest if it is full."""
     size = pool.weight.shape[0]
-    entry = count
-    if count == size:
-        entry = heap[0]
-        if weight <= pool.weight[entry]:
-            return count
+    entry = count if count < size else heap[0]
     pool.weight[entry] = weight
     pool.where[entry, 0], pool.where[entry, 1], pool.where[entry, 2] = s, row, cluster
     if count == size:
@@ -128,23 +128,29 @@ def offer(pool, heap, count, weight, s, row, cluster):
 def expand(state, s, home, pool, heap, count):
     """Offer every putative particle of subproblem ``s`` that can still enter the pool."""
     cells, weights, gain, seen = state.cells, state.weights, state.gain, state.seen
+    size = pool.weight.shape[0]
+    least = pool.weight[heap[0]] if count == size else -np.inf  # what a particle must exceed
     new = state.log_alpha + gain[0] if s == home else -np.inf
     bound = max(state.bound[s], new)
     sub = state.subproblems[s]
     at = sub.cells + sub.columns + sub.clusters
+    mark = state.tick
+    state.tick += sub.rows
     for i in range(sub.rows):
         weight = weights[sub.weights + i]
-        if count == pool.weight.shape[0] and weight + bound <= pool.weight[heap[0]]:
+        if weight + bound <= least:
             break
-        state.tick += 1
-        mark = state.tick
-        seen[0] = 0 if s == home else mark
-        for j in range(at - 1 + i * sub.columns, at + (i + 1) * sub.columns):
-            # Before the first column stands, in place of a cluster, the empty one.
-            c = cells[j] if j >= at + i * sub.columns else np.int64(0)
+        mark += 1
+        if weight + new > least:
+            count = offer(pool, heap, count, weight + new, s, i, np.int64(0))
+            least = pool.weight[heap[0]] if count == size else -np.inf
+        for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
+            c = cells[j]
             if seen[c] != mark:
                 seen[c] = mark
-                count = offer(pool, heap, count, weight + (gain[c] if c > 0 else new), s, i, c)
+                if weight + gain[c] > least:
+                    count = offer(pool, heap, count, weight + gain[c], s, i, c)
+                    least = pool.weight[heap[0]] if count == size else -np.inf
     return count
 
 
