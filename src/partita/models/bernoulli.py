@@ -1,6 +1,6 @@
 """Binary features, independent columns, Beta priors.
 
-A row holds [log-probability of all zeros, counts of ones (d), log-odds (d)], so that scoring is a sum over
+A row holds [log|c| + log-probability of all zeros, counts of ones (d), log-odds (d)], so that scoring is a sum over
 the ones of x: log p(x|c) = Σ_d log (b_d + n − n_d)/(a_d + b_d + n) + Σ_{d: x_d = 1} log-odds_d.
 """
 
@@ -24,8 +24,8 @@ class BernoulliFamily(NamedTuple):
 
 
 @inner
-def log_predictives(family, statistics, ids, first, last, data, x, out):
-    """Log-probability of ``x`` given each of many clusters."""
+def gains(family, statistics, ids, first, last, data, x, out):
+    """log|c| + log p(x|c) of each of many clusters."""
     d = data.shape[1]
     for n in range(first, last):
         total = statistics[ids[n], 0]
@@ -39,7 +39,7 @@ def log_predictives(family, statistics, ids, first, last, data, x, out):
 def prepare(family, statistics, c, size):
     """Fill in the log-odds from the counts of ones."""
     d = family.a.shape[0]
-    zeros = 0.0
+    zeros = math.log(max(size, 1))
     for k in range(d):
         one = family.a[k] + statistics[c, 1 + k]
         zero = family.b[k] + size - statistics[c, 1 + k]

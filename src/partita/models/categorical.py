@@ -1,7 +1,7 @@
 """Categories, independent columns, Dirichlet priors.
 
 An observation is d level codes; the levels of all columns are numbered through. A row holds [counts of all
-levels, log-probabilities of all levels], so that scoring is d look-ups:
+levels, log-probabilities of all levels, log|c|], so that scoring is d + 1 look-ups:
 log p(x|c) = Σ_d log (β_{d,x} + n_{d,x}) / (Σ_k β_{d,k} + n).
 """
 
@@ -25,11 +25,11 @@ class CategoricalFamily(NamedTuple):
 
 
 @inner
-def log_predictives(family, statistics, ids, first, last, data, x, out):
-    """Log-probability of ``x`` given each of many clusters."""
+def gains(family, statistics, ids, first, last, data, x, out):
+    """log|c| + log p(x|c) of each of many clusters."""
     levels, starts = family.pseudo_counts.shape[0], family.first
     for n in range(first, last):
-        total = 0.0
+        total = statistics[ids[n], 2 * levels]
         for k in range(data.shape[1]):
             total += statistics[ids[n], levels + starts[k] + int(data[x, k])]
         out[ids[n]] = total
@@ -39,6 +39,7 @@ def log_predictives(family, statistics, ids, first, last, data, x, out):
 def prepare(family, statistics, c, size):
     """Fill in the log-probabilities from the counts."""
     levels = family.pseudo_counts.shape[0]
+    statistics[c, 2 * levels] = math.log(max(size, 1))
     for k in range(family.first.shape[0] - 1):
         total = 0.0 + size
         for level in range(family.first[k], family.first[k + 1]):
@@ -141,4 +142,4 @@ class Categorical(CompiledModel):
         return CategoricalFamily(first, np.concatenate(self._pseudo_counts(n_features)))
 
     def width(self, n_features: int) -> int:
-        return 2 * sum(self._levels(n_features))
+        return 2 * sum(self._levels(n_features)) + 1

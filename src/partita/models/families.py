@@ -6,8 +6,8 @@ and runs nothing of the others, and no function is ever passed into a cached ker
 of ``statistics``, one row a cluster:
 
 - ``begin(family, statistics, d)``: the row of the empty cluster, row 0;
-- ``log_predictives(family, statistics, ids, first, last, data, x, out)``: log p(x | c) of the clusters
-  c = ids[first:last], from what the others have prepared, into out[c];
+- ``gains(family, statistics, ids, first, last, data, x, out)``: log|c| + log p(x | c) for the clusters
+  c = ids[first:last], into out[c], from what the others have prepared; log p(x) for the empty cluster;
 - ``extend(family, statistics, child, parent, size, data, x)``: the row of parent ∪ {x};
 - ``reduce(family, statistics, child, parent, size, data, x)``: the row of the parent without x; false where
   cancellation would cost accuracy, and the caller then builds the row from the members.
@@ -42,10 +42,8 @@ def begin(family: Any, statistics: Any, d: Any) -> None:
     """Write the row of the empty cluster."""
 
 
-def log_predictives(
-    family: Any, statistics: Any, ids: Any, first: Any, last: Any, data: Any, x: Any, out: Any
-) -> None:
-    """Log-density of observation ``x`` given the members of each of many clusters."""
+def gains(family: Any, statistics: Any, ids: Any, first: Any, last: Any, data: Any, x: Any, out: Any) -> None:
+    """log|c| + log p(x | c) of observation ``x`` and each of many clusters."""
 
 
 def extend(family: Any, statistics: Any, child: Any, parent: Any, size: Any, data: Any, x: Any) -> None:
@@ -62,9 +60,9 @@ def _begin(family, statistics, d):
     return lambda family, statistics, d: kernel(family, statistics, d)
 
 
-@overload(log_predictives)
-def _log_predictives(family, statistics, ids, first, last, data, x, out):
-    kernel = _kernel_of(family, "log_predictives")
+@overload(gains)
+def _gains(family, statistics, ids, first, last, data, x, out):
+    kernel = _kernel_of(family, "gains")
     return lambda family, statistics, ids, first, last, data, x, out: kernel(
         family, statistics, ids, first, last, data, x, out
     )

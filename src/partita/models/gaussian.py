@@ -3,10 +3,10 @@
 The kernels see observations standardised by the prior, so that the prior mean is 0 and the prior scale the
 same in each dimension, and neither an offset nor the unit of measurement costs digits.
 
-A row holds [constant, a + ½, mean (d), sum of squared deviations (d), location (d), 1/spread (d)]; means and
+A row holds [constant, a + ½, location (d), 1/spread (d), mean (d), sum of squared deviations (d)]; means and
 squared deviations are updated by Welford's recurrences, so that data far from the origin lose no digits.
 The predictive is Student's t (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution"):
-log p(x|c) = constant − (a + ½) Σ_d log(1 + (x_d − location_d)² / spread_d).
+log|c| + log p(x|c) = constant − (a + ½) Σ_d log(1 + (x_d − location_d)² / spread_d).
 """
 
 from __future__ import annotations
@@ -30,16 +30,15 @@ class GaussianFamily(NamedTuple):
 
 
 @inner
-def log_predictives(family, statistics, ids, first, last, data, x, out):
-    """Log-density of ``x`` given each of many clusters."""
+def gains(family, statistics, ids, first, last, data, x, out):
+    """log|c| + log p(x|c) of each of many clusters."""
     d = data.shape[1]
-    location, inverse = 2 + 2 * d, 2 + 3 * d
     for n in range(first, last):
         c = ids[n]
         product, logs = 1.0, 0.0
         for k in range(d):
-            z = data[x, k] - statistics[c, location + k]
-            product *= 1.0 + z * z * statistics[c, inverse + k]
+            z = data[x, k] - statistics[c, 2 + k]
+            product *= 1.0 + z * z * statistics[c, 2 + d + k]
             if product > 1e100:  # one logarithm serves all dimensions, short of overflow
                 logs += math.log(product)
                 product = 1.0
@@ -53,13 +52,14 @@ def prepare(family, statistics, c, size, d):
     posterior_precision = precision + size
     a = shape + 0.5 * size
     constant = family.jacobian + d * (math.lgamma(a + 0.5) - math.lgamma(a) - 0.5 * math.log(math.pi))
+    constant += math.log(max(size, 1))
     for k in range(d):
-        mean, squares = statistics[c, 2 + k], statistics[c, 2 + d + k]
+        mean, squares = statistics[c, 2 + 2 * d + k], statistics[c, 2 + 3 * d + k]
         b = shape + 0.5 * (squares + precision * size / posterior_precision * mean * mean)
         inverse = posterior_precision / (2.0 * b * (posterior_precision + 1.0))
         constant += 0.5 * math.log(inverse)
-        statistics[c, 2 + 2 * d + k] = size / posterior_precision * mean
-        statistics[c, 2 + 3 * d + k] = inverse
+        statistics[c, 2 + k] = size / posterior_precision * mean
+        statistics[c, 2 + d + k] = inverse
     statistics[c, 0] = constant
     statistics[c, 1] = a + 0.5
 
@@ -74,12 +74,13 @@ def begin(family, statistics, d):
 def extend(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` added."""
     d = data.shape[1]
+    means, squares = 2 + 2 * d, 2 + 3 * d
     for k in range(d):
-        mean = statistics[parent, 2 + k]
+        mean = statistics[parent, means + k]
         step = data[x, k] - mean
         mean += step / (size + 1)
-        statistics[child, 2 + k] = mean
-        statistics[child, 2 + d + k] = statistics[parent, 2 + d + k] + step * (data[x, k] - mean)
+        statistics[child, squares + k] = statistics[parent, squares + k] + step * (data[x, k] - mean)
+        statistics[child, means + k] = mean
     prepare(family, statistics, child, size + 1, d)
 
 
@@ -87,15 +88,15 @@ def extend(family, statistics, child, parent, size, data, x):
 def reduce(family, statistics, child, parent, size, data, x):
     """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
     d = data.shape[1]
+    means, squares = 2 + 2 * d, 2 + 3 * d
     safe = size > 2
     for k in range(d):
-        mean = statistics[parent, 2 + k]
-        before = statistics[parent, 2 + d + k]
+        mean, before = statistics[parent, means + k], statistics[parent, squares + k]
         rest = mean + (mean - data[x, k]) / max(size - 1, 1)
         after = before - (data[x, k] - mean) * (data[x, k] - rest)
         safe = safe and after >= 0.1 * before
-        statistics[child, 2 + k] = rest
-        statistics[child, 2 + d + k] = after
+        statistics[child, means + k] = rest
+        statistics[child, squares + k] = after
     if safe:
         prepare(family, statistics, child, size - 1, d)
     return safe

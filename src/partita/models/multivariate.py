@@ -6,7 +6,7 @@ precision κ₀, −log|whitening|].
 
 A row holds [constant, (ν + d)/2, mean (d), scatter (d(d+1)/2), location (d), Cholesky factor (d(d+1)/2)],
 matrices as their lower triangles, by rows. With A = (κ+1)/κ · Λ the predictive is the multivariate t
-(Murphy 2007): log p(x|c) = constant − (ν + d)/2 · log(1 + (x − location)ᵀ A⁻¹ (x − location)).
+(Murphy 2007): log|c| + log p(x|c) = constant − (ν + d)/2 · log(1 + (x − location)ᵀ A⁻¹ (x − location)).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita._kernel import inner
-from partita._typing import Floats
+from partita._typing import Array, Floats
 from partita.models.base import CompiledModel, per_feature, positive
 
 
@@ -30,8 +30,8 @@ class MultivariateFamily(NamedTuple):
 
 
 @inner
-def log_predictives(family, statistics, ids, first, last, data, x, out):
-    """Log-density of ``x`` given each of many clusters."""
+def gains(family, statistics, ids, first, last, data, x, out):
+    """log|c| + log p(x|c) of each of many clusters."""
     d = data.shape[1]
     location = 2 + d + d * (d + 1) // 2
     factor = location + d
@@ -83,6 +83,7 @@ def prepare(family, statistics, c, size, d):
     statistics[c, 1] = 0.5 * (tail + d)
     statistics[c, 0] = (
         family.jacobian
+        + math.log(max(size, 1))
         + math.lgamma(0.5 * (tail + d))
         - math.lgamma(0.5 * tail)
         - 0.5 * (d * math.log(math.pi) + log_determinant)
@@ -188,9 +189,10 @@ class MultivariateGaussian(CompiledModel):
         if not (np.isfinite(matrix).all() and np.allclose(matrix, matrix.T)):
             raise ValueError("scale must be a finite, symmetric matrix")
         try:
-            return np.linalg.cholesky(matrix / self._freedom(n_features))
+            factor: Array = np.linalg.cholesky(matrix / self._freedom(n_features))
         except np.linalg.LinAlgError:
             raise ValueError("scale must be positive definite") from None
+        return factor
 
     def check(self, n_features: int) -> None:
         positive("freedom", self._freedom(n_features), n_features - 1.0)

@@ -15,7 +15,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.models.families import begin, log_predictives
+from partita.models.families import begin, gains
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
 from partita.smc.replay import fill
@@ -34,7 +34,7 @@ def first_impossible(state, family, data):
     """The first observation whose density under the prior is not finite; −1 if there is none."""
     empty = np.zeros(1, np.int64)
     for x in range(data.shape[0]):
-        log_predictives(family, state.statistics, empty, 0, 1, data, x, state.gain)
+        gains(family, state.statistics, empty, 0, 1, data, x, state.gain)
         if not math.isfinite(state.gain[0]):
             return x
     return -1
@@ -209,7 +209,7 @@ class Engine:
         statistics[c, :-1] = data[members].sum(axis=0)
         size = np.array([len(members)], np.float64)
         statistics[c, -1] = np.asarray(self.model.log_marginal(statistics[c : c + 1, :-1], size))[0]
-        clusters["size"][c], clusters["log_size"][c] = len(members), math.log(len(members))
+        clusters["size"][c] = len(members)
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
     def log_marginals_with(self, encoded: Floats, row: int) -> tuple[Array, Floats]:
@@ -229,7 +229,7 @@ class Engine:
     def set_gains(self, used: Array, after: Floats) -> None:
         """A user's model: each cluster's gain log|c| + log p(x|c)."""
         statistics, clusters, gain, _, _ = views(self.state)
-        gain[used] = clusters["log_size"][used] + after - statistics[used, -1]
+        gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
     def _put_in(self, x: int) -> None:
         _, _, _, data, _ = views(self.state)
@@ -256,6 +256,6 @@ class Engine:
         totals = statistics[shrinking, :-1] - data[x]
         after = np.asarray(self.model.log_marginal(totals, size.astype(float)), np.float64)
         clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
-        clusters["size"][shrinking], clusters["log_size"][shrinking] = size, np.log(size)
+        clusters["size"][shrinking] = size
         statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
         reattach_rows(self.state, s, blocks, matrix, weight)

@@ -20,7 +20,6 @@ import numpy as np
 from partita._kernel import inner
 from partita._typing import Array
 from partita.smc.state import descending, uniform
-from partita.smc.update import sift_down, sift_up
 
 K_BEST, MULTINOMIAL = range(2)
 
@@ -89,6 +88,30 @@ def sorted_lists(state, retained, subproblems, place):
 
 
 @inner
+def sift_down(heap, keys, count):
+    """Restore the order of a heap of indices, smallest key at the top, from the top downwards."""
+    start, entry = 0, heap[0]
+    while 2 * start + 1 < count:
+        below = 2 * start + 1
+        if below + 1 < count and keys[heap[below + 1]] < keys[heap[below]]:
+            below += 1
+        if keys[entry] <= keys[heap[below]]:
+            break
+        heap[start] = heap[below]
+        start = below
+    heap[start] = entry
+
+
+@inner
+def push(heap, keys, count, entry):
+    """Add an index to a heap of ``count``."""
+    while count > 0 and keys[entry] < keys[heap[(count - 1) // 2]]:
+        heap[count] = heap[(count - 1) // 2]
+        count = (count - 1) // 2
+    heap[count] = entry
+
+
+@inner
 def k_best(state, retained):
     """The m heaviest combinations of a retained particle and rows of the other subproblems."""
     subproblems, place = involved(retained)
@@ -105,8 +128,7 @@ def k_best(state, retained):
         combinations[count, n] = owner
         for q in range(n):
             keys[count] -= values[first[2 * q + (q != owner)]]
-        heap[waiting] = count
-        sift_up(heap, keys, waiting)
+        push(heap, keys, waiting, count)
         count, waiting = count + 1, waiting + 1
     source, cluster, weight = np.empty((m, n), np.int64), np.empty(m, np.int64), np.empty(m)
     rows = 0
@@ -114,7 +136,7 @@ def k_best(state, retained):
         top = heap[0]
         waiting -= 1
         heap[0] = heap[waiting]
-        sift_down(heap, keys, 0, waiting)
+        sift_down(heap, keys, waiting)
         owner = combinations[top, n]
         weight[rows] = -keys[top]
         for q in range(n):
@@ -130,8 +152,7 @@ def k_best(state, retained):
                 combinations[count, q] += 1
                 combinations[count, n + 1] = q
                 keys[count] = keys[top] + values[at] - values[at + 1]
-                heap[waiting] = count
-                sift_up(heap, keys, waiting)
+                push(heap, keys, waiting, count)
                 count, waiting = count + 1, waiting + 1
     return Joint(subproblems, source[:rows], cluster[:rows], weight[:rows])
 

@@ -12,12 +12,10 @@ downdated where that is safe and rebuilt from the members where it would cancel 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from partita._kernel import inner
-from partita.models.families import extend, log_predictives, reduce
+from partita.models.families import extend, gains, reduce
 from partita.smc.split import distinct_rows, split
 from partita.smc.state import has_room
 
@@ -135,19 +133,12 @@ def room_to_remove(state, x):
 
 
 @inner
-def log_predictive(state, family, c, x):
-    """log p(x | c) for a single cluster."""
+def gain_of(state, family, c, x):
+    """log|c| + log p(x | c) for a single cluster."""
     ids = np.empty(1, np.int64)
     ids[0] = c
-    log_predictives(family, state.statistics, ids, 0, 1, state.data, x, state.gain)
+    gains(family, state.statistics, ids, 0, 1, state.data, x, state.gain)
     return state.gain[c]
-
-
-@inner
-def resize(state, c, size):
-    """Set the size of a cluster."""
-    state.clusters[c].size = size
-    state.clusters[c].log_size = math.log(size)
 
 
 @inner
@@ -163,12 +154,12 @@ def rebuild(state, family, blocks, matrix, c):
         if matrix[i, j] == c:
             y = state.blocks[blocks[j]].head
             for _ in range(state.blocks[blocks[j]].size):
-                total += math.log(max(size, 1)) + log_predictive(state, family, parent, y)
+                total += gain_of(state, family, parent, y)
                 extend(family, state.statistics, c, parent, size, state.data, y)
                 parent = c
                 size += 1
                 y = state.observations[y].next
-    resize(state, c, size)
+    state.clusters[c].size = size
     state.clusters[c].score = total
 
 
@@ -177,8 +168,8 @@ def shrink(state, family, blocks, matrix, c, x):
     """Compute the statistics and score of cluster ``c`` now that ``x`` has left it."""
     size = state.clusters[c].size
     if reduce(family, state.statistics, c, c, size, state.data, x):
-        resize(state, c, size - 1)
-        state.clusters[c].score -= log_predictive(state, family, c, x) + state.clusters[c].log_size
+        state.clusters[c].size = size - 1
+        state.clusters[c].score -= gain_of(state, family, c, x)
     else:
         rebuild(state, family, blocks, matrix, c)
 

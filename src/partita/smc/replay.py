@@ -10,7 +10,6 @@ pair is joined where partitions that cross it hold more than 1/m of the weight, 
 from __future__ import annotations
 
 import heapq
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.families import extend
-from partita.smc.refine import log_predictive, resize
+from partita.smc.refine import gain_of
 from partita.smc.split import new_block, split
 from partita.smc.state import SETTINGS, dismantle, grown, has_room, uniform
 from partita.smc.update import find_home, score
@@ -282,10 +281,10 @@ def fill(state, family, c, members):
     total, parent = 0.0, np.int64(0)
     for size in range(members.shape[0]):
         x = members[size]
-        total += math.log(max(size, 1)) + log_predictive(state, family, parent, x)
+        total += gain_of(state, family, parent, x)
         extend(family, state.statistics, c, parent, size, state.data, x)
         parent = c
-    resize(state, c, members.shape[0])
+    state.clusters[c].size = members.shape[0]
     state.clusters[c].score = total
 
 

@@ -152,8 +152,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         log_alpha = self._log_alpha()
         previous = self.__dict__.get("n_features_in_"), self.__dict__.get("feature_names_in_")
         try:
-            X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-            check_finite(X)
+            X = self._validated(X, reset)
             model, engine = self._start(X, settings, log_alpha) if reset else (self.model_, self._engine)
             encoded = model.encode(X)
             engine.check(encoded)
@@ -218,8 +217,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             column: the probability of a new cluster.
         """
         engine = self._fitted()
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C", ensure_all_finite=False)
-        check_finite(X)
+        X = self._validated(X, reset=False)
         encoded = self.model_.encode(X)
         engine.check(encoded)
         return predictive(engine, encoded, self.labels_)
@@ -259,6 +257,20 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} is not fitted yet: call fit or partial_fit with data first"
             )
         return self._engine
+
+    def _validated(self, X: Any, reset: bool) -> Floats:
+        """The rows as finite floats; what is so already need not pass scikit-learn's slower checks."""
+        if reset or not (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        ):
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        check_finite(X)
+        return np.ascontiguousarray(X)
 
     def _settings(self) -> tuple[int, ...]:
         weights = self.weights or ("exact" if self.resampling == "greedy" else "marginal")
@@ -323,9 +335,9 @@ class Greedy(SplitSMC):
 
 def check_finite(X: Floats) -> None:
     """Raise ValueError for the first entry that is NaN or infinite."""
-    bad = np.argwhere(~np.isfinite(X))
-    if len(bad):
-        row, column = bad[0]
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
         what = "NaN" if np.isnan(X[row, column]) else "infinite (inf)"
         raise ValueError(f"row {row}, column {column} is {what}; drop the row or fill the value in")
 

@@ -29,10 +29,8 @@ def new_cluster(state, parent):
     else:
         c = state.n_clusters
         state.n_clusters += 1
-    cluster = clusters[c]
-    cluster.size = clusters[parent].size + 1
-    cluster.log_size = math.log(cluster.size)
-    cluster.score = clusters[parent].score + state.gain[parent]
+    clusters[c].size = clusters[parent].size + 1
+    clusters[c].score = clusters[parent].score + state.gain[parent]
     state.created[state.n_created, 0] = c
     state.created[state.n_created, 1] = parent
     state.n_created += 1
@@ -94,9 +92,11 @@ def components(state, matrix):
     root = np.empty(n_columns, np.int64)
     for j in range(n_columns):
         root[j] = j
-    first = state.tick + 1
+    first, left = state.tick + 1, n_columns
     state.tick += n_rows
     for i in range(n_rows):
+        if left == 1:
+            break
         for j in range(n_columns):
             c = matrix[i, j]
             if seen[c] < first:
@@ -108,6 +108,7 @@ def components(state, matrix):
                     a = root[a]
                 while root[b] != b:
                     b = root[b]
+                left -= a != b
                 root[max(a, b)] = min(a, b)
     count = 0
     for j in range(n_columns):

@@ -36,7 +36,7 @@ from partita._typing import Array
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
-CLUSTER = np.dtype([("score", "f8"), ("size", "i8"), ("log_size", "f8")])
+CLUSTER = np.dtype([("score", "f8"), ("size", "i8")])
 SUBPROBLEM = np.dtype(
     [("cells", "i8"), ("weights", "i8"), ("rows", "i8"), ("columns", "i8"), ("clusters", "i8")]
 )
@@ -45,7 +45,7 @@ ARRAYS = {
     "data": types.float64[:, ::1],  # observations × width: as the model has encoded them
     "observations": numba.from_dtype(OBSERVATION)[::1],  # block, and neighbours in its circular list
     "blocks": numba.from_dtype(BLOCK)[::1],  # one member, size, place in its subproblem
-    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), |c| and log|c|
+    "clusters": numba.from_dtype(CLUSTER)[::1],  # lgamma(|c|) + log p(c), and |c|
     "statistics": types.float64[:, ::1],  # clusters × width: what the model keeps of each
     "subproblems": numba.from_dtype(SUBPROBLEM)[
         ::1

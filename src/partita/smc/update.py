@@ -6,8 +6,8 @@ weights of each subproblem are normalised before they are pooled. That x is alon
 in every subproblem, so only the *home* subproblem, which holds the best assignment to an existing cluster,
 may propose it. Nothing in the state changes but working memory.
 
-A pool for greedy resampling keeps only the m heaviest, in a heap, and passes over every subproblem and every
-row whose bound shows that it cannot be among them.
+A pool for greedy resampling keeps only the m heaviest, and passes over every subproblem and every row whose
+bound shows that it cannot be among them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Array
-from partita.models.families import log_predictives
+from partita.models.families import gains
 from partita.smc.state import descending
 
 
@@ -32,7 +32,7 @@ class Particles(NamedTuple):
 @inner
 def score(state, family, x):
     """Score observation ``x`` against every cluster (paper, eq. 1, in logarithms)."""
-    cells, subproblems, clusters, gain = state.cells, state.subproblems, state.clusters, state.gain
+    cells, subproblems = state.cells, state.subproblems
     ids = np.zeros(state.n_clusters, np.int64)  # the empty cluster first
     count = 1
     for s in range(state.n_subproblems):
@@ -42,9 +42,7 @@ def score(state, family, x):
             for k in range(first, first + sub.clusters):
                 ids[count] = cells[k]
                 count += 1
-    log_predictives(family, state.statistics, ids, 0, count, state.data, x, gain)
-    for k in range(1, count):
-        gain[ids[k]] += clusters[ids[k]].log_size
+    gains(family, state.statistics, ids, 0, count, state.data, x, state.gain)
 
 
 @inner
@@ -85,91 +83,106 @@ def find_home(state):
 
 
 @inner
-def sift_down(heap, keys, start, count):
-    """Restore the order of a heap of indices, smallest key at the top, from ``start`` downwards."""
-    entry = heap[start]
-    while 2 * start + 1 < count:
-        below = 2 * start + 1
-        if below + 1 < count and keys[heap[below + 1]] < keys[heap[below]]:
-            below += 1
-        if keys[entry] <= keys[heap[below]]:
-            break
-        heap[start] = heap[below]
-        start = below
-    heap[start] = entry
-
-
-@inner
-def sift_up(heap, keys, start):
-    """Restore the order of a heap of indices, smallest key at the top, from ``start`` upwards."""
-    entry = heap[start]
-    while start > 0 and keys[entry] < keys[heap[(start - 1) // 2]]:
-        heap[start] = heap[(start - 1) // 2]
-        start = (start - 1) // 2
-    heap[start] = entry
-
-
-@inner
-def offer(pool, heap, count, weight, s, row, cluster):
-    """Put a putative particle into a pool of the heaviest, in the place of the lightest if it is full."""
-    size = pool.weight.shape[0]
-    entry = count if count < size else heap[0]
-    pool.weight[entry] = weight
-    pool.where[entry, 0], pool.where[entry, 1], pool.where[entry, 2] = s, row, cluster
-    if count == size:
-        sift_down(heap, pool.weight, 0, size)
-        return count
-    heap[count] = count
-    sift_up(heap, pool.weight, count)
-    return count + 1
-
-
-@inner
-def expand(state, s, home, pool, heap, count):
-    """Offer every putative particle of subproblem ``s`` that can still enter the pool."""
+def expand(state, s, home, least):
+    """The putative particles of subproblem ``s`` that are heavier than ``least``."""
     cells, weights, gain, seen = state.cells, state.weights, state.gain, state.seen
-    size = pool.weight.shape[0]
-    least = pool.weight[heap[0]] if count == size else -np.inf  # what a particle must exceed
     new = state.log_alpha + gain[0] if s == home else -np.inf
     bound = max(state.bound[s], new)
     sub = state.subproblems[s]
+    size = sub.rows * (sub.columns + 1)
+    weight, where = np.empty(size), np.empty((size, 3), np.int64)
+    count = 0
     at = sub.cells + sub.columns + sub.clusters
     mark = state.tick
     state.tick += sub.rows
     for i in range(sub.rows):
-        weight = weights[sub.weights + i]
-        if weight + bound <= least:
-            break
+        before = weights[sub.weights + i]
+        if before + bound <= least:
+            break  # rows are in descending order of weight
         mark += 1
-        if weight + new > least:
-            count = offer(pool, heap, count, weight + new, s, i, np.int64(0))
-            least = pool.weight[heap[0]] if count == size else -np.inf
+        if before + new > least:
+            weight[count] = before + new
+            where[count, 0], where[count, 1], where[count, 2] = s, i, 0
+            count += 1
         for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
             c = cells[j]
             if seen[c] != mark:
                 seen[c] = mark
-                if weight + gain[c] > least:
-                    count = offer(pool, heap, count, weight + gain[c], s, i, c)
-                    least = pool.weight[heap[0]] if count == size else -np.inf
-    return count
+                if before + gain[c] > least:
+                    weight[count] = before + gain[c]
+                    where[count, 0], where[count, 1], where[count, 2] = s, i, c
+                    count += 1
+    return Particles(weight[:count], where[:count])
+
+
+@inner
+def kth_largest(values, n, k):
+    """The k-th largest of the first ``n`` values, 1 ≤ k ≤ n: quickselect on a copy."""
+    copy = np.empty(n)
+    for i in range(n):
+        copy[i] = values[i]
+    low, high = 0, n - 1
+    while low < high:
+        pivot = copy[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while copy[i] > pivot:
+                i += 1
+            while copy[j] < pivot:
+                j -= 1
+            if i <= j:
+                copy[i], copy[j] = copy[j], copy[i]
+                i += 1
+                j -= 1
+        if k - 1 <= j:
+            high = j
+        elif k - 1 >= i:
+            low = i
+        else:
+            break
+    return copy[k - 1]
+
+
+@inner
+def heaviest(a, b, size):
+    """The ``size`` heaviest of two lists of particles, heaviest first; of equal ones the first."""
+    n_a, n = a.weight.shape[0], a.weight.shape[0] + b.weight.shape[0]
+    weight = np.empty(n)
+    for k in range(n):
+        weight[k] = a.weight[k] if k < n_a else b.weight[k - n_a]
+    entries = np.empty(n, np.int64)
+    kept = 0
+    least = kth_largest(weight, n, size) if n > size else -np.inf
+    equal = size if n > size else 0  # room left for those as heavy as the lightest
+    for k in range(n):
+        equal -= n > size and weight[k] > least
+    for k in range(n):
+        if weight[k] > least or (weight[k] == least and equal > 0):
+            equal -= weight[k] == least
+            entries[kept] = k
+            weight[kept] = weight[k]
+            kept += 1
+    order = descending(weight, kept)
+    result = Particles(np.empty(kept), np.empty((kept, 3), np.int64))
+    for k in range(kept):
+        result.weight[k] = weight[order[k]]
+        entry = entries[order[k]]
+        for j in range(3):
+            result.where[k, j] = a.where[entry, j] if entry < n_a else b.where[entry - n_a, j]
+    return result
 
 
 @inner
 def pool_putative(state, home, size, dropped):
     """The ``size`` heaviest putative particles of the subproblems not dropped, heaviest first."""
-    pool = Particles(np.empty(size), np.empty((size, 3), np.int64))
-    heap = np.empty(size, np.int64)
-    count = np.int64(0)
+    pool = Particles(np.empty(0), np.empty((0, 3), np.int64))
+    least = -np.inf
     for k in range(-1, state.n_subproblems):
         s = home if k < 0 else k  # the home first: its particles rule out most others
-        if (k == home) or dropped[s] or state.subproblems[s].rows == 0:
+        if k == home or dropped[s] or state.subproblems[s].rows == 0:
             continue
-        if count < size or k < 0 or state.bound[s] > pool.weight[heap[0]]:
-            count = expand(state, s, home, pool, heap, count)
-    order = descending(pool.weight, count)
-    result = Particles(np.empty(count), np.empty((count, 3), np.int64))
-    for k in range(count):
-        result.weight[k] = pool.weight[order[k]]
-        for j in range(3):
-            result.where[k, j] = pool.where[order[k], j]
-    return result
+        if k < 0 or state.bound[s] > least:
+            pool = heaviest(pool, expand(state, s, home, least), size)
+            if pool.weight.shape[0] == size:
+                least = pool.weight[size - 1]
+    return pool

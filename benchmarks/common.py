@@ -1,0 +1,65 @@
+"""What the benchmarks share: data, clocks, tables and where results are kept."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import partita as pt
+
+ROOT = Path(__file__).resolve().parents[1]
+POINTS = ROOT.parent / "shared" / "data" / "points"
+PAPER = {"shape": 2.0, "rate": 0.5, "mean": 0.0, "precision": 2e-4}
+console = Console(width=110)
+
+
+def paper_data() -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """The paper's Gaussian data in 20 orders; a generated set of the same kind where it is not at hand."""
+    if (POINTS / "gauss700.csv").exists():
+        table = np.loadtxt(POINTS / "gauss700.csv", delimiter=",", skiprows=1)
+        return table[:, :2], table[:, 2].astype(int), np.load(POINTS / "gauss700_orders.npy"), "gauss700"
+    X, labels = pt.datasets.gaussian_mixture(700, random_state=0)
+    orders = np.array([np.random.default_rng(k).permutation(700) for k in range(20)])
+    return X, labels, orders, "generated like gauss700"
+
+
+def paper_sampler(kind: Any = pt.SplitSMC, **parameters: Any) -> Any:
+    """A sampler with the paper's model of its Gaussian data."""
+    return kind(pt.Gaussian(**PAPER), alpha=20.0, **parameters)
+
+
+def cpu_seconds(function: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU time of one call, and what it returned."""
+    start = time.process_time()
+    result = function()
+    return time.process_time() - start, result
+
+
+def show(title: str, columns: list[str], rows: list[list[Any]]) -> None:
+    """Print a table."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    console.print(table)
+
+
+def keep(name: str, results: dict[str, Any]) -> None:
+    """Write the results beside this file, with the command and the machine that made them."""
+    about = {
+        "command": f"python -m benchmarks.{name}",
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    path.write_text(json.dumps(about | results, indent=1) + "\n")
+    console.print(f"kept in {path.relative_to(ROOT)}")
