@@ -460,6 +460,43 @@ def test_read_only_arrays_will_do():
     assert Posterior(**arrays).labels("vi").tolist() == [0, 0]
 
 
+def test_each_kernel_is_compiled_once():
+    """Whatever the arrays come as: int32, read-only, strided, and for all losses."""
+    code = """
+import sys
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from partita.posterior import Posterior
+
+rng = np.random.default_rng(0)
+rows = [np.arange(15) // 3, *rng.integers(0, 15, (5, 15)), np.zeros(15, int)]
+ids = np.concatenate([16 * p + row for p, row in enumerate(rows)] + [[150, 150, 151, 152]])
+given = {"observation_block": np.arange(17), "blocks_start": [0, 15, 17], "rows_start": [0, 7, 9],
+         "cells_start": [0, 105, 109], "cells": ids.astype(np.int32), "alpha": 1,
+         "log_weights": np.log([1 / 7] * 7 + [0.5] * 2), "row_scores": np.zeros(9)}
+frozen = {key: np.repeat(value, 2)[::2] if key != "alpha" else value for key, value in given.items()}
+for key in frozen:
+    if key != "alpha":
+        frozen[key].flags.writeable = False
+for arrays in (given, frozen):
+    posterior = Posterior(**arrays)
+    for loss in ("map", "vi", "binder", "bcubed"):
+        posterior.expected_loss(posterior.labels(loss), loss)
+        posterior.expected_loss(np.ones(17, bool), loss)
+    posterior.together(0, 1), posterior.together(np.arange(17, dtype=np.uint8), [[3], [4]])
+    posterior.entropy(), posterior.n_clusters(), posterior.alpha([1, 2])
+    posterior.sample(2), list(posterior.subproblems)
+kernels = {value for name, module in list(sys.modules.items()) if name.startswith("partita.")
+           for value in vars(module).values() if isinstance(value, Dispatcher)}
+for kernel in kernels:
+    print(kernel.py_func.__name__, len(kernel.signatures))
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    counts = [line.split() for line in result.stdout.splitlines()]
+    assert sum(count == "1" for _, count in counts) >= 9
+    assert all(count in "01" for _, count in counts), counts  # 0: an inner function of a cached kernel
+
+
 def test_import_is_light():
     code = "import sys, partita.posterior; print(*sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

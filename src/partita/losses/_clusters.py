@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partita._kernel import kernel
-from partita._typing import Floats, Integers
+from partita._typing import Array, Floats, Integers
 
 
 class Layout(NamedTuple):
@@ -39,52 +39,60 @@ class Census(NamedTuple):
     """What one pass over the particles finds."""
 
     cells: Integers  # the layout's cells, by the numbers of the clusters
+    best: Integers  # (B,) the block's cluster in the heaviest particle
     row_clusters: Integers  # (rows,) number of clusters of the particle
     clusters: WeightedClusters
 
 
-def heaviest(layout: Layout) -> Integers:
-    """Where the heaviest particle of its subproblem keeps each block's cluster, as indices of cells."""
-    shift = layout.cells_start[:-1] - layout.blocks_start[:-1]
-    return np.repeat(shift, np.diff(layout.blocks_start)) + np.arange(len(layout.block_size))
+def heaviest(blocks_start: Integers, cells_start: Integers) -> Integers:
+    """(B,) where the heaviest particle of its subproblem keeps each block's cluster, as indices of cells."""
+    shift = cells_start[:-1] - blocks_start[:-1]
+    return np.repeat(shift, np.diff(blocks_start)) + np.arange(blocks_start[-1])
 
 
 def take_census(layout: Layout) -> Census:
     """Number the clusters; collect for each its blocks and the total weight of the particles that have it."""
     n_cells, n_blocks = len(layout.cells), len(layout.block_size)
-    table = np.full(layout.cells.max(initial=-1) + 1, -1)
+    table = np.full(layout.cells.max(initial=-1) + 1, -1, np.int32)
     cells = np.empty(n_cells, np.int64)
     row_clusters = np.zeros(len(layout.weights), np.int64)
-    weight, last_row = np.zeros(len(table)), np.full(len(table), -1)
+    weight, size = np.zeros(len(table)), np.zeros(len(table), np.int64)
+    first_block = np.empty(len(table), np.int64)
     members, holders = np.empty(n_cells, np.int64), np.empty(n_cells, np.int64)
     n_clusters, n_pairs = list_clusters(
-        layout, table, last_row, cells, row_clusters, weight, members, holders
+        layout, table, first_block, cells, row_clusters, weight, size, members, holders
     )
     members, holders = members[:n_pairs], holders[:n_pairs]
-    order, start = grouped(holders, n_clusters)
-    by_block, block_start = grouped(members, n_blocks)
-    blocks = members[order]
-    size = np.add.reduceat(layout.block_size[blocks], start[:-1]) if n_clusters else np.zeros(0, np.int64)
+    blocks, start = grouped(members, holders, n_clusters)
+    by_block, block_start = grouped(holders, members, n_blocks)
     clusters = WeightedClusters(
-        weight[:n_clusters].copy(), size, start, blocks, block_start, holders[by_block], layout.block_size
+        weight[:n_clusters].copy(),
+        size[:n_clusters].copy(),
+        start,
+        blocks,
+        block_start,
+        by_block,
+        layout.block_size,
     )
-    return Census(cells, row_clusters, clusters)
+    best = cells[heaviest(layout.blocks_start, layout.cells_start)]
+    return Census(cells, best, row_clusters, clusters)
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def list_clusters(
     layout: Layout,
-    table: Integers,
-    last_row: Integers,
+    table: Array,
+    first_block: Integers,
     cells: Integers,
     row_clusters: Integers,
     weight: Floats,
+    size: Integers,
     members: Integers,
     holders: Integers,
 ) -> tuple[int, int]:
-    """Fill in cells, row_clusters, weight, and the pairs (block, cluster) as they first appear; count both.
+    """Fill in all but the scratch: (block, cluster) pairs as members and holders. Count clusters and pairs.
 
-    `table`, which takes ids to numbers, and `last_row`, the last particle to have a cluster, start as −1.
+    `table`, which takes ids to numbers, starts as −1. `first_block`, of each cluster, is scratch.
     """
     n_clusters, n_pairs = 0, 0
     for s in range(layout.rows_start.shape[0] - 1):
@@ -96,31 +104,33 @@ def list_clusters(
                 if c < 0:
                     c = n_clusters
                     table[layout.cells[cell]] = c
+                    first_block[c] = b
                     n_clusters += 1
                 cells[cell] = c
                 cell += 1
-                if last_row[c] != row:
-                    last_row[c] = row
+                if first_block[c] == b:
                     weight[c] += layout.weights[row]
                     row_clusters[row] += 1
                 if c >= n_before:  # the first particle to have this cluster lists its blocks
+                    size[c] += layout.block_size[b]
                     members[n_pairs] = b
                     holders[n_pairs] = c
                     n_pairs += 1
     return n_clusters, n_pairs
 
 
-def grouped(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
-    """Indices sorted by key, in order within a key, and where each key's begin."""
+def grouped(values: Integers, keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
+    """The values sorted by their keys, in order within a key, and where each key's begin."""
     start = np.zeros(n_keys + 1, np.int64)
     np.cumsum(np.bincount(keys, minlength=n_keys), out=start[1:])
-    order = np.empty(len(keys), np.int64)
-    distribute(keys, start[:-1].copy(), order)
-    return order, start
+    result = np.empty_like(values)
+    distribute(values, keys, start[:-1].copy(), result)
+    return result, start
 
 
-@kernel  # type: ignore[untyped-decorator]
-def distribute(keys: Integers, place: Integers, order: Integers) -> None:
+@kernel
+def distribute(values: Integers, keys: Integers, place: Integers, result: Integers) -> None:
+    """Put each value in the next place of its key."""
     for i in range(keys.shape[0]):
-        order[place[keys[i]]] = i
+        result[place[keys[i]]] = values[i]
         place[keys[i]] += 1

@@ -1,14 +1,14 @@
 """The minimiser over all partitions of a few blocks, by dynamic programming over their subsets.
 
-In: components of blocks. Out: for each the partition Σ f(ĉ) is least for, unless the heaviest particle does
-as well. A subset of a component's blocks is a number whose bit i says whether it has the i-th block. O(3^B).
+In: components of blocks. Out: for each the partition of least Σ f(ĉ), the heaviest particle wherever that
+does as well. A subset of a component's blocks is a number whose bit i says whether it has the i-th block.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner, kernel
 from partita._typing import Floats, Integers
 
 from ._clusters import WeightedClusters
@@ -54,7 +54,7 @@ def minimise_exactly(
     minimise_each(terms, clusters, components, roots, best, subsets, estimate)
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def minimise_each(
     terms: Terms,
     clusters: WeightedClusters,
@@ -92,7 +92,7 @@ def minimise_each(
             remaining ^= subsets.choice[remaining]
 
 
-@kernel  # type: ignore[untyped-decorator]
+@inner
 def weigh_subsets(
     terms: Terms,
     clusters: WeightedClusters,
@@ -125,7 +125,7 @@ def weigh_subsets(
                 subsets.loss[subset] -= cost * subsets.value[subset & cluster] * discount
 
 
-@kernel  # type: ignore[untyped-decorator]
+@inner
 def partition_subsets(n_blocks: int, subsets: Subsets) -> float:
     """Set least and choice; return the largest |loss|."""
     scale = 0.0

@@ -16,9 +16,9 @@ def expected_loss(
     n, n_blocks = len(groups), len(clusters.block_size)
     if n == 0:
         return 0.0
-    by_block, _ = grouped(observation_block, n_blocks)
-    by_group, start = grouped(groups[by_block], int(groups.max()) + 1)
-    blocks = observation_block[by_block[by_group]]  # of the observations, by group and then by block
+    by_block, block_start = grouped(groups, observation_block, n_blocks)
+    blocks = np.repeat(np.arange(n_blocks), np.diff(block_start))
+    blocks, start = grouped(blocks, by_block, int(groups.max()) + 1)  # of a group, ascending
     is_first = np.ones(n + 1, np.bool_)
     np.not_equal(blocks[1:], blocks[:-1], out=is_first[1:-1])
     is_first[start] = True
@@ -30,7 +30,7 @@ def expected_loss(
         total += n
     else:
         scale = loss.false_split if loss.code == BINDER else 1.0
-        total += scale * (clusters.weight @ terms.value[clusters.size])
+        total += scale * (clusters.weight * terms.value[clusters.size]).sum()
     total = max(float(total), 0.0)  # rounding aside, no loss is negative
     return total if loss.code == BINDER else total / n
 
@@ -44,7 +44,7 @@ def cluster_losses(
     return result
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def add_overlaps(
     terms: Terms,
     clusters: WeightedClusters,

@@ -5,7 +5,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Floats, Integers
 
-from ._clusters import Census, Layout, WeightedClusters, grouped, heaviest
+from ._clusters import Census, Layout, WeightedClusters, grouped
 from ._exact import Components, minimise_exactly
 from ._expected import cluster_losses
 from ._search import Search, local_minimum, new_search
@@ -21,7 +21,7 @@ def minimise(loss: Loss, layout: Layout, census: Census) -> Integers:
     """For every block the smallest block of its cluster, in the clustering of least expected loss."""
     clusters = census.clusters
     component = connect(clusters)
-    order, start = grouped(component, len(component))
+    order, start = grouped(np.arange(len(component)), component, len(component))
     width = np.diff(start)
     undecided = (width > 1) & (np.diff(clusters.block_start) > 1)  # not one cluster in every particle
     terms = tabulate(loss, int(layout.block_size.sum()))
@@ -31,8 +31,7 @@ def minimise(loss: Loss, layout: Layout, census: Census) -> Integers:
     position = np.empty_like(place)
     position[order] = place
     roots = np.flatnonzero(undecided & (width <= EXACT_BLOCKS))
-    best = census.cells[heaviest(layout)]
-    minimise_exactly(terms, clusters, Components(order, start, position), roots, best, estimate)
+    minimise_exactly(terms, clusters, Components(order, start, position), roots, census.best, estimate)
 
     roots = np.flatnonzero(undecided & (width > EXACT_BLOCKS))
     if len(roots):
@@ -52,8 +51,9 @@ def connect(clusters: WeightedClusters) -> Integers:
     return parent
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def unite(start: Integers, blocks: Integers, parent: Integers) -> None:
+    """Union-find over the blocks of each cluster; the smaller root stays one."""
     for c in range(start.shape[0] - 1):
         for at in range(start[c], start[c + 1]):
             one, other = blocks[start[c]], blocks[at]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
+from partita._kernel import inner, kernel
 from partita._typing import Floats, Integers
 
 from ._clusters import WeightedClusters
@@ -70,7 +70,7 @@ def local_minimum(
     return search.slot[blocks]
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def sweep(
     terms: Terms,
     clusters: WeightedClusters,
@@ -82,9 +82,14 @@ def sweep(
     """Move each block, or all blocks of each slot, to where they cost least; tell whether any moved."""
     improved = False
     for i in range(blocks.shape[0]):
-        n_moving, old = 0, blocks[i]
+        old, n_moving, added = (
+            blocks[i],
+            np.int64(0),
+            np.int64(0),
+        )  # as 0 they would have `join` compiled twice
         if unit == BLOCKS:
-            search.moving[0], n_moving, old = blocks[i], 1, search.slot[blocks[i]]
+            search.moving[0], old = blocks[i], search.slot[blocks[i]]
+            n_moving += 1
         else:
             b = search.first[old]
             while b >= 0:
@@ -94,7 +99,6 @@ def sweep(
         if n_moving == 0:
             continue
 
-        added = 0
         for m in range(n_moving):
             b = search.moving[m]
             added += clusters.block_size[b]
@@ -133,7 +137,7 @@ def sweep(
     return improved
 
 
-@kernel  # type: ignore[untyped-decorator]
+@inner
 def join(terms: Terms, clusters: WeightedClusters, search: Search, n_moving: int, added: int) -> int:
     """Find the slots ĉ that are ever together with the detached blocks d, of `added` observations.
 
@@ -143,7 +147,7 @@ def join(terms: Terms, clusters: WeightedClusters, search: Search, n_moving: int
 
     where L_t(x, y) = t(x+y) − t(x) − t(y) and D(x, y) = d(x) − d(x+y).
     """
-    n_held = 0
+    n_held = np.int64(0)
     for m in range(n_moving):
         b = search.moving[m]
         for h in range(clusters.block_start[b], clusters.block_start[b + 1]):
@@ -186,7 +190,7 @@ def join(terms: Terms, clusters: WeightedClusters, search: Search, n_moving: int
     return n_found
 
 
-@kernel  # type: ignore[untyped-decorator]
+@inner
 def dilution(
     terms: Terms, clusters: WeightedClusters, search: Search, k: int, n_held: int, added: int
 ) -> float:

@@ -46,21 +46,13 @@ class Terms(NamedTuple):
 
 def tabulate(loss: Loss, n: int) -> Terms:
     """The terms of a loss for clusters of at most n observations."""
-    k = np.arange(n + 1, dtype=np.float64)
+    k, ones = np.arange(n + 1, dtype=np.float64), np.ones(2 * n + 1)
     if loss.code == BINDER:
-        value, size_cost, overlap_cost = (
-            k * (k - 1.0) / 2.0,
-            loss.false_merge,
-            loss.false_merge + loss.false_split,
-        )
-    elif loss.code == VI:
-        value, size_cost, overlap_cost = k * np.log(np.maximum(k, 1.0)), 1.0, 2.0
-    else:
-        value, size_cost, overlap_cost = k * k, 0.0, 2.0
-    discount = np.ones(2 * n + 1)
-    if loss.code == BCUBED:
-        discount[1:] /= np.arange(1, 2 * n + 1)
-    return Terms(value, discount, float(size_cost), float(overlap_cost), loss.code == BCUBED)
+        pairs, both_costs = k * (k - 1.0) / 2.0, loss.false_merge + loss.false_split
+        return Terms(pairs, ones, float(loss.false_merge), float(both_costs), False)
+    if loss.code == VI:
+        return Terms(k * np.log(np.maximum(k, 1.0)), ones, 1.0, 2.0, False)
+    return Terms(k * k, ones / np.maximum(np.arange(2 * n + 1), 1), 0.0, 2.0, True)
 
 
 def rounding(loss: Loss, n: int) -> float:

@@ -1,124 +1,176 @@
+"""Hyperparameters from data, so that no user must guess them.
+
+With labels there is one climb (``evidence``). Without, clustering and climbing alternate: coordinate ascent
+of the joint log density of clusters, concentration α and hyperparameters,
+
+    Σ_c [log α + lgamma(|c|) + log p(c)] + lgamma(α) − lgamma(α + n) + log hyperprior,
+
+over a sample of the data. Clustering is the sampler's, with a few particles and in fresh random orders: the
+best of several orders gains more than many particles do. It can only find clusters of about the size that the
+hyperparameters of the time expect, so the ascent begins from several sizes, and the best is taken further.
+
+The hyperprior of α is uniform in α/(1 + α), the probability that two observations lie in different clusters,
+and ends at α = n. Else "every point is a cluster of its own" would cost nothing, and as it explains any data
+as well as "there is one cluster" does, it would win where there is nothing to find.
+"""
+
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaln
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from partita.models.evidence import *
-from partita.models.gaussian import Gaussian
+from partita._typing import Array, Floats, Integers
+from partita.models.base import CompiledModel
+from partita.models.evidence import LEARNERS
+from partita.models.evidence.base import Learner
 
-VERBOSE = False
-LEARN = 0
-ROUNDS, ORDERS, PATIENCE, POLISH, POLISH_ORDERS = 6, 1, 2, 0, 1
-PARTICLES = 10
-SAMPLE = 1000
-LEARNERS = {Gaussian: GaussianLearner}
+M = TypeVar("M", bound=CompiledModel)
 
-
-def maximise(learner, labels, start):
-    clusters = learner.summary(labels)
-
-    def negative(vector):
-        e, ge = learner.log_evidence(vector, clusters)
-        h, gh = learner.log_hyperprior(vector)
-        return -(e + h), -(ge + gh)
-
-    found = minimize(
-        negative, start, jac=True, method="L-BFGS-B", bounds=list(zip(learner.low, learner.high))
-    )
-    return found.x, -found.fun
+SAMPLE = 1000  # rows to cluster, at most
+PARTICLES = 5
+ROUNDS, ORDERS = 4, 2  # from each start: rounds at most, and orders of the data to cluster in each
+FINAL_ROUNDS, FINAL_ORDERS = 8, 6  # the same for the best
+TOLERANCE = 0.1  # nats: a round that gains less is the last
 
 
-def cluster(model, X, log_alpha, particles=None, seed=0, learn=1):
-    from partita.smc.engine import Engine
+class Fit(NamedTuple):
+    """Where an ascent has come to."""
+
+    hyperparameters: Any
+    log_alpha: float
+    log_density: float
+
+
+def fit_prior(model: M, X: Any, labels: Any = None) -> M:
+    """A new model of the same class with hyperparameters learnt from data.
+
+    Parameters
+    ----------
+    model : CompiledModel
+        Says which hyperparameters there are; their values are not used, except ``n_categories``.
+    X : array of shape (n, d)
+    labels : array of shape (n,), optional
+        True clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partita.models.gaussian import Gaussian
+    >>> X = np.random.default_rng(0).normal(size=(300, 1)) + 1000.0 * np.arange(30).repeat(10)[:, None]
+    >>> model = fit_prior(Gaussian(), X, labels=np.arange(300) // 10)
+    >>> (np.sqrt(model.rate / model.shape) / np.sqrt(model.precision)).round(-3)
+    array([9000.])
+    """
+    X = checked(X)
+    learner_of: Any = next((LEARNERS[c] for c in type(model).__mro__ if c in LEARNERS), None)
+    if learner_of is None:
+        raise TypeError(f"{type(model).__name__} has no fit_prior; set its hyperparameters instead")
+    if labels is None:
+        rows = np.arange(len(X))
+        if len(X) > SAMPLE:
+            rows = np.random.default_rng(0).choice(len(X), SAMPLE, replace=False)
+        learner = learner_of(model, X, rows)
+        found = search(model, learner, X[rows])
+    else:
+        codes = numbered(labels, len(X))
+        learner = learner_of(model, X, np.arange(len(X)))
+        starts = learner.starts()
+        found, _ = learner.maximise(codes, starts[len(starts) // 2])
+    fitted = with_parameters(model, learner, found)
+    fitted.check(X.shape[1])
+    return fitted
+
+
+@threadpool_limits.wrap(limits=1, user_api="blas")  # small matrices: threads would cost, not gain
+def search(model: CompiledModel, learner: Learner, X: Floats) -> Any:
+    """Hyperparameters of highest joint density, without labels."""
+    rng = np.random.default_rng(0)
+
+    def ascend(fit: Fit, rounds: int, orders: int) -> Fit:
+        for _ in range(rounds):
+            now = with_parameters(model, learner, fit.hyperparameters)
+            labels = cluster(now, X, fit.log_alpha, [rng.permutation(len(X)) for _ in range(orders)])
+            hyperparameters, height = learner.maximise(labels, fit.hyperparameters)
+            log_alpha, log_prior = concentration(labels)
+            if not height + log_prior > fit.log_density + TOLERANCE:
+                break
+            fit = Fit(hyperparameters, log_alpha, height + log_prior)
+        return fit
+
+    fits = [ascend(Fit(start, 0.0, -math.inf), ROUNDS, ORDERS) for start in learner.starts()]
+    best = max(fits, key=lambda fit: fit.log_density)
+    return ascend(best, FINAL_ROUNDS, FINAL_ORDERS).hyperparameters
+
+
+def with_parameters(model: M, learner: Learner, hyperparameters: Any) -> M:
+    """A new model with these hyperparameters."""
+    fitted: M = clone(model).set_params(**learner.parameters(hyperparameters))
+    return fitted
+
+
+def cluster(model: CompiledModel, X: Floats, log_alpha: float, orders: Sequence[Array]) -> Integers:
+    """The sampler's best clustering, over several orders of the data."""
+    from partita.smc.engine import Engine  # the sampler is made of models, not the other way round
     from partita.smc.snapshot import posterior_of
 
-    enc = model.encode(X)
-    e = Engine(
-        model, (particles or PARTICLES, 0, 0, 1, 1, 0, learn), X.shape[1], enc.shape[1], log_alpha, seed
-    )
-    e.run(e.store(enc))
-    return posterior_of(e.state).labels()
+    encoded = model.encode(X)
+    best, labels = -math.inf, np.zeros(len(X), np.int64)
+    settings = (PARTICLES, 0, 0, 1, 1, 0, 0)  # see state.SETTINGS: all as by default, α fixed
+    for order in orders:
+        engine = Engine(model, settings, X.shape[1], encoded.shape[1], log_alpha, 0)
+        engine.run(engine.store(encoded[order]))
+        posterior = posterior_of(engine.state)
+        if posterior.log_density() > best:
+            best = posterior.log_density()
+            labels[order] = posterior.labels()
+    return labels
 
 
-def ewens(labels):
-    from scipy.optimize import minimize_scalar
+def concentration(labels: Integers) -> tuple[float, float]:
+    """The best log α for these clusters, and their log prior with it (Ewens; paper, eq. 3)."""
+    sizes, n = np.bincount(labels), len(labels)
 
-    sizes = np.bincount(labels)
-    n = len(labels)
-    K = len(sizes)
+    def cost(log_alpha: float) -> float:
+        alpha = math.exp(log_alpha)
+        log_prior = len(sizes) * log_alpha + math.lgamma(alpha) - math.lgamma(alpha + n)
+        return 2.0 * math.log1p(alpha) - log_prior
 
-    def f(la):
-        a = np.exp(la)
-        return -(K * la + gammaln(a) - gammaln(a + n) - 2 * np.log1p(a))
-
-    r = minimize_scalar(f, bounds=(np.log(1e-3), np.log(n) + 1e-9), method="bounded")
-    return gammaln(sizes).sum() - r.fun, r.x
+    found = minimize_scalar(cost, bounds=(math.log(1e-3), math.log(n + 1e-3)), method="bounded")
+    return float(found.x), float(gammaln(sizes).sum() - found.fun)
 
 
-def fit_prior(model, X, labels=None):
-    X = np.asarray(X, float)
-    if labels is not None:
-        learner = LEARNERS[type(model)](model, X, np.arange(len(X)))
-        labels = np.unique(labels, return_inverse=True)[1]
-        fits = [maximise(learner, labels, s) for s in learner.starts()]
-        if VERBOSE:
-            print([round(f[1], 3) for f in fits])
-        best = max(fits, key=lambda f: f[1])
-        return clone(model).set_params(**learner.parameters(best[0]))
-    rows = np.random.default_rng(0).permutation(len(X))[:SAMPLE]
-    learner = LEARNERS[type(model)](model, X, rows)
-    sample = X[rows]
-    rng = np.random.default_rng(1)
-    make = lambda v: clone(model).set_params(**learner.parameters(v))
+def checked(X: Any) -> Floats:
+    """``X`` as a table of finite floats, or a ValueError that says where it is none."""
+    table = np.asarray(X)
+    if table.ndim != 2 or table.size == 0:
+        raise ValueError(f"X must have rows and columns, its shape is {table.shape}; try X.reshape(-1, 1)")
+    try:
+        floats = table.astype(np.float64)
+    except (TypeError, ValueError):
+        for (row, column), value in np.ndenumerate(table):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise ValueError(f"row {row}, column {column}: {value!r} is not a number") from None
+        raise
+    for row, column in np.argwhere(~np.isfinite(floats)):
+        raise ValueError(
+            f"row {row}, column {column} is {floats[row, column]}; drop the row or fill the value in"
+        )
+    return floats
 
-    def round_(vector, la, orders):
-        m = make(vector)
-        best = (-np.inf, None, None, None)
-        for _ in range(orders):
-            p = rng.permutation(len(sample))
-            labels = np.empty(len(p), int)
-            labels[p] = cluster(m, sample[p], la, learn=LEARN)
-            clusters = learner.summary(labels)
-            ew, new_la = ewens(labels)
-            J = ew + learner.log_evidence(vector, clusters)[0] + learner.log_hyperprior(vector)[0]
-            if best[0] < J:
-                best = (J, labels, ew, new_la)
-        new, J = maximise(learner, best[1], vector)
-        J += best[2]
-        if VERBOSE:
-            print(
-                round(J, 2),
-                best[1].max() + 1,
-                np.exp(new[:2]).round(5),
-                np.exp(new[2 + learner.d :] / 2).round(4),
-            )
-        return J, new, best[3], best[1]
 
-    best = (-np.inf, None, 0.0)
-    for vector in learner.starts():
-        cur = (-np.inf, vector, 0.0)
-        fails = 0
-        for r in range(ROUNDS):
-            new = round_(cur[1], cur[2], ORDERS)
-            if new[0] > cur[0] + 0.1:
-                cur = new
-                fails = 0
-            else:
-                fails += 1
-            if fails >= PATIENCE:
-                break
-        if VERBOSE:
-            print()
-        if cur[0] > best[0]:
-            best = cur
-    for r in range(POLISH):
-        new = round_(best[1], best[2], POLISH_ORDERS)
-        if new[0] > best[0] + 0.1:
-            best = new
-        elif r > 1:
-            break
-    global LAST
-    LAST = best
-    return make(best[1])
+def numbered(labels: Any, n: int) -> Integers:
+    """Labels as numbers 0 … C − 1."""
+    array = np.asarray(labels)
+    if array.shape != (n,):
+        raise ValueError(f"labels has shape {array.shape}, but X has {n} rows; give one label a row")
+    codes: Integers = np.unique(array, return_inverse=True)[1]
+    return codes

@@ -5,7 +5,6 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita._kernel import kernel
 from partita._typing import Floats, Integers
 
 #: Probabilities below this are dropped from the ends of the distribution of the number of clusters.
@@ -15,53 +14,49 @@ NEGLIGIBLE = 1e-300
 def distribution_of_sum(values: Integers, weights: Floats, start: Integers) -> tuple[int, Floats]:
     """Least value and probabilities of a sum of independent integers, one from each weighted group.
 
-    Group s has values[start[s]:start[s+1]], with the weights there. The groups' distributions, end to end in
-    one array, are convolved two by two until a single one is left.
+    Group s has values[start[s]:start[s+1]], with the weights there. The groups' distributions are convolved
+    directly, for accuracy to the tails: two by two, all those of a width at once, the narrowest first.
     """
     if len(values) == 0:
         return 0, np.ones(1)
     low, high = np.minimum.reduceat(values, start[:-1]), np.maximum.reduceat(values, start[:-1])
-    least, varies = int(low.sum()), high > low
-    begin = np.concatenate(([0], np.cumsum(np.where(varies, high - low + 1, 0))))
-    place = values + np.repeat(begin[:-1] - low, np.diff(start))
-    in_group = np.repeat(varies, np.diff(start))
-    probabilities: Floats = np.bincount(place[in_group], weights[in_group], minlength=begin[-1])
-    begin = begin[np.append(True, varies)]
-    if len(begin) == 1:
-        return least, np.ones(1)
-    while True:
-        if len(begin) % 2 == 0:  # an odd one out is convolved with the constant 0
-            probabilities, begin = np.append(probabilities, 1.0), np.append(begin, begin[-1] + 1)
-        result, ends = np.empty(len(probabilities)), np.zeros(len(begin) // 2 + 1, np.int64)
-        least += convolve_neighbours(probabilities, begin, result, ends)
-        probabilities, begin = result[: ends[-1]], ends
-        if len(begin) == 2:
-            return least, probabilities.copy()
+    least, widths = int(low.sum()), high - low + 1
+    begin = np.cumsum(widths) - widths
+    flat = np.bincount(values + np.repeat(begin - low, np.diff(start)), weights)
+    waiting = {  # by width, the distributions of that width as columns
+        width: [flat[np.arange(width)[:, None] + begin[widths == width]]]
+        for width in np.unique(widths[widths > 1]).tolist()
+    }
+    result = np.ones((1, 1))
+    while waiting:
+        terms = np.hstack(waiting.pop(min(waiting)))
+        half, odd = divmod(terms.shape[1], 2)
+        if odd:
+            lost, result = trim(convolve(result, terms[:, -1:]))
+            least += lost
+        if half:
+            lost, terms = trim(convolve(terms[:, :half], terms[:, half : 2 * half]))
+            least += lost * half
+            waiting.setdefault(len(terms), []).append(terms)
+    return least, result[:, 0].copy()
 
 
-@kernel  # type: ignore[untyped-decorator]
-def convolve_neighbours(terms: Floats, begin: Integers, result: Floats, ends: Integers) -> int:
-    """Convolve each two neighbours directly, trim what is negligible, and count what falls off lower ends."""
-    trimmed = 0
-    for pair in range(ends.shape[0] - 1):
-        first, middle, last = begin[2 * pair], begin[2 * pair + 1], begin[2 * pair + 2]
-        low, high = ends[pair], ends[pair] + last - first - 1
-        for i in range(low, high):
-            result[i] = 0.0
-        for i in range(first, middle):
-            place = low + i - first - middle
-            for j in range(middle, last):
-                result[place + j] += terms[i] * terms[j]
-        while result[low] < NEGLIGIBLE:
-            low += 1
-        while result[high - 1] < NEGLIGIBLE:
-            high -= 1
-        fallen = low - ends[pair]
-        for i in range(low, high):
-            result[i - fallen] = result[i]
-        ends[pair + 1] = high - fallen
-        trimmed += fallen
-    return trimmed
+def convolve(one: Floats, other: Floats) -> Floats:
+    """Columns convolved with columns."""
+    width, n_columns = one.shape
+    if width > n_columns:
+        columns = [np.convolve(a, b) for a, b in zip(one.T, other.T, strict=True)]
+        return np.stack(columns, axis=1)
+    result = np.zeros((width + len(other) - 1, n_columns))
+    for i in range(width):
+        result[i : i + len(other)] += one[i] * other
+    return result
+
+
+def trim(terms: Floats) -> tuple[int, Floats]:
+    """Drop from both ends what is negligible in all columns; count the rows lost from the lower."""
+    rows = np.flatnonzero((terms >= NEGLIGIBLE).any(axis=1))
+    return int(rows[0]), terms[rows[0] : rows[-1] + 1]
 
 
 def grid_and_prior(grid: ArrayLike, prior: ArrayLike | None) -> tuple[Floats, Floats]:

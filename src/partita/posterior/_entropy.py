@@ -1,6 +1,7 @@
 """How unsure it is where each observation belongs."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,31 +10,45 @@ from partita._typing import Floats, Integers
 from partita.losses import WeightedClusters
 
 
+class Meetings(NamedTuple):
+    """For each cluster the clusters M_k of the best clustering that it meets, at start[c]:end[c]."""
+
+    end: Integers  # (C,)
+    target: Integers  # k
+    overlap: Integers  # and how many observations the two share
+
+
 def block_entropies(clusters: WeightedClusters, best: Integers) -> Floats:
     """Entropy of q_x for the members x of each block, where best[b] is the block's cluster M_k."""
-    n_clusters = len(clusters.size)
-    target = np.empty(len(clusters.blocks), np.int64)
-    overlap = np.zeros(len(clusters.blocks), np.int64)
-    end = np.empty(n_clusters, np.int64)
-    meet(clusters, best, np.full(n_clusters, -1), target, overlap, end)
-    entropy = np.empty(len(clusters.block_size))
-    measure(clusters, best, target, overlap, end, np.zeros(n_clusters), entropy)
+    n_pairs, n_clusters = len(clusters.blocks), len(clusters.size)
+    meetings = Meetings(
+        np.empty(n_clusters, np.int64), np.empty(n_pairs, np.int64), np.zeros(n_pairs, np.int64)
+    )
+    position, q = np.full(n_clusters, -1), np.zeros(n_clusters)
+    share = clusters.weight / np.maximum(clusters.size - 1, 1)
+    entropy = np.zeros(len(clusters.block_size))
+    measure(clusters, best, share, meetings, position, q, entropy)
+    alone = (clusters.size == 1) & (clusters.weight > 0.0)  # of a block at most one such cluster
+    weight = clusters.weight[alone]
+    entropy[clusters.blocks[clusters.start[:-1][alone]]] -= weight * np.log(weight)
     return np.maximum(entropy, 0.0)
 
 
-@kernel  # type: ignore[untyped-decorator]
-def meet(
+@kernel
+def measure(
     clusters: WeightedClusters,
     best: Integers,
+    share: Floats,
+    meetings: Meetings,
     position: Integers,
-    target: Integers,
-    overlap: Integers,
-    end: Integers,
+    q: Floats,
+    entropy: Floats,
 ) -> None:
-    """Find for each cluster the k of the M_k it meets, and how many observations they share.
+    """Fill in meetings and entropy, but for being alone.
 
-    Those of cluster c come to stand in target and overlap at start[c]:end[c]. `position` starts as −1.
+    `share` is P(c) over the number of companions. `position` starts as −1; `q` is zeros, before and after.
     """
+    end, target, overlap = meetings
     for c in range(clusters.size.shape[0]):
         first = clusters.start[c]
         end[c] = first
@@ -46,32 +61,13 @@ def meet(
                 end[c] += 1
             overlap[position[k]] += clusters.block_size[b]
 
-
-@kernel  # type: ignore[untyped-decorator]
-def measure(
-    clusters: WeightedClusters,
-    best: Integers,
-    target: Integers,
-    overlap: Integers,
-    end: Integers,
-    q: Floats,
-    entropy: Floats,
-) -> None:
-    """Fill in the entropies. `q` is zeros, before and after."""
     for b in range(entropy.shape[0]):
-        alone = 0.0
+        total = 0.0
         for h in range(clusters.block_start[b], clusters.block_start[b + 1]):
             c = clusters.holders[h]
-            if clusters.size[c] == 1:
-                alone += clusters.weight[c]
-                continue
-            share = clusters.weight[c] / (clusters.size[c] - 1)
             for at in range(clusters.start[c], end[c]):
-                companions = overlap[at]
-                if target[at] == best[b]:
-                    companions -= 1
-                q[target[at]] += share * companions
-        total = alone * math.log(alone) if alone > 0.0 else 0.0
+                k = target[at]
+                q[k] += share[c] * (overlap[at] - (k == best[b]))  # companions of x in M_k
         for h in range(clusters.block_start[b], clusters.block_start[b + 1]):
             c = clusters.holders[h]
             for at in range(clusters.start[c], end[c]):

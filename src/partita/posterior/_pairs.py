@@ -18,7 +18,7 @@ def together(particles: Particles, i: ArrayLike, j: ArrayLike) -> Floats:
     add_weights(
         particles.layout, particles.block_subproblem, block[one.ravel()], block[other.ravel()], result
     )
-    return result.reshape(one.shape)
+    return np.minimum(result, 1.0).reshape(one.shape)
 
 
 def observation_numbers(numbers: ArrayLike, n: int) -> Integers:
@@ -35,7 +35,7 @@ def observation_numbers(numbers: ArrayLike, n: int) -> Integers:
     return result.astype(np.int64)
 
 
-@kernel  # type: ignore[untyped-decorator]
+@kernel
 def add_weights(
     layout: Layout, block_subproblem: Integers, one: Integers, other: Integers, result: Floats
 ) -> None:
@@ -53,4 +53,4 @@ def add_weights(
                 if layout.cells[cell] == layout.cells[cell + b - a]:
                     total += layout.weights[row]
                 cell += width
-            result[i] = min(total, 1.0)
+            result[i] = total

@@ -87,7 +87,8 @@ class Particles:
     @cached_property
     def members(self) -> tuple[Integers, Integers]:
         """Observations sorted by subproblem, and where each subproblem's begin."""
-        return grouped(self.block_subproblem[self.observation_block], len(self.rows_start) - 1)
+        subproblem = self.block_subproblem[self.observation_block]
+        return grouped(np.arange(len(subproblem)), subproblem, len(self.rows_start) - 1)
 
 
 def flat(values: ArrayLike, dtype: Any) -> Array:

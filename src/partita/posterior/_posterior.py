@@ -12,7 +12,7 @@ from partita._typing import Floats, Integers
 
 from . import _counts
 from ._entropy import block_entropies
-from ._labels import draw, label
+from ._labels import label, sample
 from ._pairs import together
 from ._particles import Particles
 from ._subproblems import Subproblem, Subproblems
@@ -146,11 +146,11 @@ class Posterior:
         """
         chosen = losses.named_loss(loss, false_merge_cost, false_split_cost)
         particles = self._particles
-        cells, first = particles.cells, particles.cells_start[:-1]
-        if loss != "map":
-            cells = losses.minimise(chosen, particles.layout, particles.census)
-            first = particles.blocks_start[:-1]
-        return label(cells, first[None], particles.blocks_start, particles.observation_block)[0]
+        if loss == "map":
+            clusters = particles.cells[losses.heaviest(particles.blocks_start, particles.cells_start)]
+        else:
+            clusters = losses.minimise(chosen, particles.layout, particles.census)
+        return label(clusters[None], particles.observation_block)[0]
 
     def expected_loss(
         self,
@@ -226,8 +226,7 @@ class Posterior:
             raise ValueError(f"n must not be negative, got {n}")
         uniforms = check_random_state(random_state).random_sample((n, self.n_subproblems))
         particles = self._particles
-        first = draw(particles.layout, uniforms)
-        return label(particles.cells, first, particles.blocks_start, particles.observation_block)
+        return sample(particles.layout, uniforms, particles.observation_block)
 
     def entropy(self) -> Floats:
         """How unsure it is where each observation belongs, in nats.
@@ -244,9 +243,8 @@ class Posterior:
         (n,) float64 array
             Shannon entropy of q_x; 0 where all particles agree.
         """
-        particles = self._particles
-        best = particles.census.cells[losses.heaviest(particles.layout)]
-        return block_entropies(particles.census.clusters, best)[particles.observation_block]
+        census, block = self._particles.census, self._particles.observation_block
+        return block_entropies(census.clusters, census.best)[block]
 
     def n_clusters(self) -> tuple[Integers, Floats]:
         """Exact distribution of the number of clusters: the convolution of the subproblems' distributions.

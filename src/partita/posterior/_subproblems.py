@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-import numpy as np
-
 from partita._typing import Floats, Integers
 
 from ._labels import label
@@ -54,14 +52,9 @@ class Subproblems(Sequence[Subproblem]):
     def _build(self, s: int) -> Subproblem:
         layout, (order, start) = self._particles.layout, self._particles.members
         observations = order[start[s] : start[s + 1]]
-        first_block, end_block = layout.blocks_start[s : s + 2]
-        width = end_block - first_block
-        cells = self._particles.census.cells[layout.cells_start[s] : layout.cells_start[s + 1]]
-        partitions = label(
-            cells - cells.min(),
-            np.arange(0, len(cells), width)[:, None],
-            np.array([0, width]),
-            self._particles.observation_block[observations] - first_block,
-        )
         weights = layout.weights[layout.rows_start[s] : layout.rows_start[s + 1]]
+        cells = self._particles.census.cells[layout.cells_start[s] : layout.cells_start[s + 1]]
+        clusters = (cells - cells[0]).reshape(len(weights), -1)  # whose numbers begin with the first one's
+        blocks = self._particles.observation_block[observations] - layout.blocks_start[s]
+        partitions = label(clusters, blocks)
         return Subproblem(observations.copy(), partitions, weights.copy())

@@ -47,24 +47,25 @@ def score(state, family, x):
 
 @inner
 def find_home(state):
-    """The subproblem that holds the best assignment of x to an existing cluster; −1 if there is none.
+    """The subproblem that holds the best assignment of x to an existing cluster; −1 if there is no cluster.
 
     On the way, finds the largest gain in each subproblem, which no putative particle of it can exceed.
     """
     cells, weights, gain, bound = state.cells, state.weights, state.gain, state.bound
     subproblems, n = state.subproblems, state.n_subproblems
-    first = 0
+    home, first = -1, 0
     for s in range(n):
         sub = subproblems[s]
         best = -np.inf
         if sub.rows > 0:
+            home = s  # should x be impossible in every cluster
             at = sub.cells + sub.columns
             for k in range(at, at + sub.clusters):
                 best = max(best, gain[cells[k]])
         bound[s] = best
         if best > bound[first]:
             first = s
-    home, best = -1, -np.inf
+    best = -np.inf
     for k in range(n):
         # From the most promising one on, nearly all others are ruled out by their bounds.
         s = first if k == 0 else (k - 1 if k <= first else k)
@@ -151,7 +152,7 @@ def heaviest(a, b, size):
     for k in range(n):
         weight[k] = a.weight[k] if k < n_a else b.weight[k - n_a]
     entries = np.empty(n, np.int64)
-    kept = 0
+    kept = np.int64(0)
     least = kth_largest(weight, n, size) if n > size else -np.inf
     equal = size if n > size else 0  # room left for those as heavy as the lightest
     for k in range(n):

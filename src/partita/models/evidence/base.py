@@ -1,0 +1,93 @@
+"""What learners share: the climb, and units for real numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from partita._typing import Array, Floats, Integers
+
+FRACTIONS = (1.0, 0.5, 0.3, 0.1, 0.03, 0.01)  # spreads to start from: within clusters / of all the data
+TYPICAL = math.log(0.1**2)  # a cluster's log variance, and log precision, if the data say nothing
+PRECISION = (math.log(1e-20), math.log(1e3))  # bounds of its logarithm
+TAIL = (math.log(1.0), math.log(2e3))  # of the log degrees of freedom of Student's t: Cauchy to almost normal
+
+
+class Learner:
+    """A vector of hyperparameters, a normal hyperprior within bounds, and the climb to its best value.
+
+    Parameters
+    ----------
+    centre, width : arrays
+        The hyperprior's mode and standard deviations.
+    low, high : arrays
+        Bounds.
+    """
+
+    def __init__(self, centre: Floats, width: Floats, low: Floats, high: Floats) -> None:
+        self.centre, self.width, self.low, self.high = centre, width, low, np.maximum(low, high)
+
+    def starts(self) -> list[Any]:
+        """Hyperparameters to start from, of ever smaller clusters."""
+        raise NotImplementedError
+
+    def parameters(self, found: Any) -> dict[str, Any]:
+        """The model's parameters."""
+        raise NotImplementedError
+
+    def summary(self, labels: Integers) -> Any:
+        """Sufficient statistics of clusters numbered 0 … C − 1."""
+        raise NotImplementedError
+
+    def log_evidence(self, vector: Floats, clusters: Any) -> tuple[float, Floats]:
+        """Σ_c log p(c) from a summary, and its gradient."""
+        raise NotImplementedError
+
+    def maximise(self, labels: Integers, start: Any) -> tuple[Any, float]:
+        """The best hyperparameters for these clusters, and their log evidence + log hyperprior."""
+        return self.climb(self.summary(labels), start)
+
+    def climb(self, clusters: Any, start: Floats) -> tuple[Floats, float]:
+        """The vector of highest log evidence + log hyperprior uphill from ``start``, and that height."""
+
+        def depth(vector: Floats) -> tuple[float, Floats]:
+            value, gradient = self.log_evidence(vector, clusters)
+            z = (vector - self.centre) / self.width
+            return 0.5 * float(z @ z) - value, z / self.width - gradient
+
+        found = minimize(
+            depth,
+            np.clip(start, self.low, self.high),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=np.column_stack([self.low, self.high]),
+            options={"ftol": 1e-11, "gtol": 1e-6},
+        )
+        return found.x, -float(found.fun)
+
+
+class Units:
+    """Columns in units of their own spread; those that never vary are left out."""
+
+    def __init__(self, X: Floats, rows: Array) -> None:
+        self.varies = np.ptp(X, axis=0) > 0.0
+        self.mean = np.where(self.varies, X.mean(axis=0), X[0])
+        scale = np.where(self.varies, np.sqrt(np.mean((X - self.mean) ** 2, axis=0)), 1.0)
+        for column in np.flatnonzero((scale < 1e-150) | (scale > 1e150)):
+            raise ValueError(f"column {column} has a standard deviation of {scale[column]:g}; rescale it")
+        self.scale = scale
+        self.data: Floats = ((X[rows] - self.mean) / scale)[:, self.varies]
+        steps = [np.diff(np.unique(column)).min(initial=2.0) for column in self.data.T]
+        self.floor: Floats = np.maximum(np.square(steps) / 12.0, 1e-20)  # of the variance within clusters
+
+
+def moments(labels: Integers, data: Floats) -> tuple[Floats, Floats]:
+    """Sizes (C, 1) and means (C, d) of clusters numbered 0 … C − 1."""
+    sizes = np.bincount(labels).astype(np.float64)[:, None]
+    sums = np.empty((len(sizes), data.shape[1]))
+    for column in range(data.shape[1]):
+        sums[:, column] = np.bincount(labels, weights=data[:, column])
+    return sizes, sums / sizes
