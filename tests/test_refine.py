@@ -78,11 +78,11 @@ def test_the_stream_goes_on_after_refining(kind):
 
 @every_sampler
 def test_refining_does_improve(sampler):
-    """Over ten streams, with few particles, it finds better clusterings in most of them."""
+    """Over twenty streams, with two particles, it finds better clusterings in a good part of them."""
     better = 0
-    for seed in range(10):
+    for seed in range(20):
         model, X, _ = draw_problem(pt.Gaussian, seed, 40)
-        fitted, _ = make(sampler, model, 4, random_state=0)
+        fitted, _ = make(sampler, model, 2, random_state=0)
         before = fitted.fit(X).posterior_.log_density()
         better += fitted.refine(2).posterior_.log_density() > before + 1e-6
     assert better >= 5
@@ -148,12 +148,13 @@ def test_the_seed_determines_the_result(kind):
 
 
 def test_different_seeds_go_different_ways():
-    outcomes = set()
-    for seed in range(10):
-        model, X, _ = draw_problem(pt.Gaussian, 2, 40)
-        sampler = pt.SplitSMC(model, 1.3, 2, rejuvenation=1, random_state=seed).fit(X)
-        outcomes.add(round(sampler.posterior_.log_density(), 9))
-    assert len(outcomes) > 1
+    differ = 0
+    for problem in range(10):
+        model, X, _ = draw_problem(pt.Gaussian, problem, 40)
+        samplers = [pt.SplitSMC(model, 1.3, 2, rejuvenation=1, random_state=seed) for seed in range(5)]
+        found = [sampler.fit(X).posterior_.log_density() for sampler in samplers]
+        differ += max(found) > min(found) + 1e-6
+    assert differ >= 2
 
 
 def test_rejuvenation_helps_on_average():

@@ -47,6 +47,7 @@ class Fused(Poisson):
     def log_marginal(self, totals, sizes):
         Fused.calls += 1
         Fused.remaining -= 1
+        assert len(sizes) > 0, "a user's model need not know what to do with no clusters"
         result = super().log_marginal(totals, sizes)
         if Fused.remaining != 0:
             return result
@@ -619,12 +620,12 @@ def test_a_failing_model_changes_nothing(operation, rejuvenation, failure):
     sampler = fused(rejuvenation).fit(FIRST)
     before = answers(sampler)
     expected = answers(fused(rejuvenation).fit(FIRST).partial_fit(LAST))
+    other = fused(rejuvenation).fit(FIRST)
     Fused.calls = 0
-    act(fused(rejuvenation).fit(FIRST))
-    calls = Fused.calls - len(FIRST) * (1 + 2 * rejuvenation)
-    assert calls >= 1
+    act(other)
+    calls = Fused.calls
     Fused.failure = failure
-    for k in sorted({*range(1, min(calls, 20) + 1), calls // 2, calls}):
+    for k in sorted({*range(1, min(calls, 20) + 1), calls // 2 + 1, calls}):
         Fused.remaining = k
         with pytest.raises(
             ZeroDivisionError if failure == "raise" else ValueError,

@@ -79,13 +79,13 @@ def test_every_step_retains_what_the_naive_sampler_retains(kind, splitting, exac
 def test_the_comparison_has_seen_every_step(exact):
     """The streams above make the naive sampler merge, split, drop subproblems and leave points alone."""
     happened = Counter()
-    for seed in range(40):
+    for seed in range(30):
         try:
             happened += compare(pt.Gaussian, seed, 2 + seed % 7, exact=exact)
         except oracle.Undecided:
             happened["undecided"] += 1
-    assert min(happened[step] for step in ("merged", "split", "dropped", "alone")) >= 5
-    assert happened["undecided"] <= 2
+    assert min(happened[step] for step in ("merged", "split", "dropped", "alone")) >= 3
+    assert happened["undecided"] <= 1
 
 
 @pytest.mark.parametrize("sampler", [pt.SplitSMC, pt.SMC], ids=lambda sampler: sampler.__name__)
@@ -227,8 +227,7 @@ def crowded_pools(draw):
 @given(crowded_pools())
 def test_optimal_resampling_keeps_the_heavy_as_they_are(pool):
     """Fearnhead and Clifford (2003): above the threshold 1/κ the weights stay unchanged."""
-    probabilities, m = pool
-    level = fearnhead_clifford_threshold(*pool)
+    probabilities, level = pool[0], fearnhead_clifford_threshold(*pool)
     heavy = probabilities > level * (1 + 1e-9)
     weights = resampled("optimal", *pool, repeats=50)[:, heavy]
     np.testing.assert_allclose(weights, np.broadcast_to(probabilities[heavy], weights.shape), rtol=1e-12)
@@ -274,7 +273,7 @@ def test_smc_is_unbiased(scheme, m):
     evidence = logsumexp([scores(p) for p in exact])
     common = [p for p in exact if exact[p] > 0.02]
     samples = []
-    for seed in range(1000):
+    for seed in range(600):
         engine = engine_of(model, X, m, alpha, seed, scheme)
         particles, estimate = {frozenset(): 1.0}, 0.0
         for x in range(n):
@@ -327,7 +326,7 @@ def test_multinomial_merging_is_unbiased():
     expected = oracle.together(joint, n)
     i, j = np.triu_indices(n, 1)
     samples, sizes = [], set()
-    for seed in range(2000):
+    for seed in range(1500):
         sampler = pt.SplitSMC(model, alpha, m, weights="marginal", merging="multinomial", random_state=seed)
         if seed < 50:  # nothing is random before the last observation
             found = oracle.check_invariants(sampler.fit(X[:-1]), naive.scores, m, exact=False)

@@ -59,36 +59,41 @@ def fit_prior(model: M, X: Any, labels: Any = None) -> M:
     labels : array of shape (n,), optional
         True clusters.
 
+    Returns
+    -------
+    model
+        The given one is left as it is.
+
     Examples
     --------
     >>> import numpy as np
     >>> from partita.models.gaussian import Gaussian
-    >>> X = np.random.default_rng(0).normal(size=(300, 1)) + 1000.0 * np.arange(30).repeat(10)[:, None]
-    >>> model = fit_prior(Gaussian(), X, labels=np.arange(300) // 10)
-    >>> (np.sqrt(model.rate / model.shape) / np.sqrt(model.precision)).round(-3)
-    array([9000.])
+    >>> centres = np.arange(0.0, 3000.0, 100.0).repeat(10)[:, None]
+    >>> X = centres + np.random.default_rng(0).normal(size=(300, 1))
+    >>> model = fit_prior(Gaussian(), X, labels=centres[:, 0])
+    >>> np.sqrt(model.rate / model.shape).round(1)
+    array([1.])
     """
     X = checked(X)
     learner_of: Any = next((LEARNERS[c] for c in type(model).__mro__ if c in LEARNERS), None)
     if learner_of is None:
         raise TypeError(f"{type(model).__name__} has no fit_prior; set its hyperparameters instead")
-    if labels is None:
-        rows = np.arange(len(X))
-        if len(X) > SAMPLE:
-            rows = np.random.default_rng(0).choice(len(X), SAMPLE, replace=False)
+    codes = None if labels is None else numbered(labels, len(X))
+    rows = np.arange(len(X))
+    if codes is None and len(X) > SAMPLE:
+        rows = np.random.default_rng(0).choice(len(X), SAMPLE, replace=False)
+    with threadpool_limits(limits=1, user_api="blas"):  # on small matrices threads cost and gain nothing
         learner = learner_of(model, X, rows)
-        found = search(model, learner, X[rows])
-    else:
-        codes = numbered(labels, len(X))
-        learner = learner_of(model, X, np.arange(len(X)))
-        starts = learner.starts()
-        found, _ = learner.maximise(codes, starts[len(starts) // 2])
+        if codes is None:
+            found = search(model, learner, X[rows])
+        else:
+            starts = learner.starts()
+            found, _ = learner.maximise(codes, starts[len(starts) // 2])
     fitted = with_parameters(model, learner, found)
     fitted.check(X.shape[1])
     return fitted
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")  # small matrices: threads would cost, not gain
 def search(model: CompiledModel, learner: Learner, X: Floats) -> Any:
     """Hyperparameters of highest joint density, without labels."""
     rng = np.random.default_rng(0)

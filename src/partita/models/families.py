@@ -23,19 +23,13 @@ from numba.extending import overload
 
 from partita.models import bernoulli, categorical, gaussian, multivariate
 
+OPTIONS = {"nogil": True, "error_model": "numpy"}  # as for the kernels that call them
 MODULES: dict[type, ModuleType] = {
     gaussian.GaussianFamily: gaussian,
     multivariate.MultivariateFamily: multivariate,
     categorical.CategoricalFamily: categorical,
     bernoulli.BernoulliFamily: bernoulli,
 }
-
-
-def _kernel_of(family: Any, name: str) -> Any:
-    """The kernel that the type of ``family`` asks for; None if it is no family."""
-    if isinstance(family, types.BaseNamedTuple):
-        return getattr(MODULES[family.instance_class], name)
-    return None
 
 
 def begin(family: Any, statistics: Any, d: Any) -> None:
@@ -54,31 +48,28 @@ def reduce(family: Any, statistics: Any, child: Any, parent: Any, size: Any, dat
     """Write the row of ``child`` = ``parent`` without x; false where that would lose digits."""
 
 
-@overload(begin)
+def _implementation(family: Any, name: str) -> Any:
+    """What the type of ``family`` asks for; None if it is no family."""
+    if isinstance(family, types.BaseNamedTuple):
+        return getattr(MODULES[family.instance_class], name).py_func
+    return None
+
+
+@overload(begin, jit_options=OPTIONS)
 def _begin(family, statistics, d):
-    kernel = _kernel_of(family, "begin")
-    return lambda family, statistics, d: kernel(family, statistics, d)
+    return _implementation(family, "begin")
 
 
-@overload(gains)
+@overload(gains, jit_options=OPTIONS)
 def _gains(family, statistics, ids, first, last, data, x, out):
-    kernel = _kernel_of(family, "gains")
-    return lambda family, statistics, ids, first, last, data, x, out: kernel(
-        family, statistics, ids, first, last, data, x, out
-    )
+    return _implementation(family, "gains")
 
 
-@overload(extend)
+@overload(extend, jit_options=OPTIONS)
 def _extend(family, statistics, child, parent, size, data, x):
-    kernel = _kernel_of(family, "extend")
-    return lambda family, statistics, child, parent, size, data, x: kernel(
-        family, statistics, child, parent, size, data, x
-    )
+    return _implementation(family, "extend")
 
 
-@overload(reduce)
+@overload(reduce, jit_options=OPTIONS)
 def _reduce(family, statistics, child, parent, size, data, x):
-    kernel = _kernel_of(family, "reduce")
-    return lambda family, statistics, child, parent, size, data, x: kernel(
-        family, statistics, child, parent, size, data, x
-    )
+    return _implementation(family, "reduce")

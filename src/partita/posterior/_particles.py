@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from partita._typing import Array, Floats, Integers
 from partita.losses import Census, Layout, grouped, take_census
 
+from ._labels import appearance
+
 
 class Particles:
     """The parameters of `partita.posterior.Posterior`. All else is derived once, when first needed."""
@@ -83,6 +85,17 @@ class Particles:
     def block_subproblem(self) -> Integers:
         """(B,) the block's subproblem."""
         return np.repeat(np.arange(len(self.rows_start) - 1), np.diff(self.blocks_start))
+
+    @cached_property
+    def order(self) -> Integers:
+        """(B,) the blocks as they first appear."""
+        return appearance(self.observation_block, len(self.block_size))
+
+    @cached_property
+    def order_by_subproblem(self) -> Integers:
+        """(B,) the same, subproblem after subproblem."""
+        subproblem = self.block_subproblem[self.order]
+        return grouped(self.order, subproblem, len(self.rows_start) - 1)[0]
 
     @cached_property
     def members(self) -> tuple[Integers, Integers]:

@@ -150,7 +150,7 @@ class Posterior:
             clusters = particles.cells[losses.heaviest(particles.blocks_start, particles.cells_start)]
         else:
             clusters = losses.minimise(chosen, particles.layout, particles.census)
-        return label(clusters[None], particles.observation_block)[0]
+        return label(clusters[None], particles.order, particles.observation_block)[0]
 
     def expected_loss(
         self,
@@ -226,7 +226,7 @@ class Posterior:
             raise ValueError(f"n must not be negative, got {n}")
         uniforms = check_random_state(random_state).random_sample((n, self.n_subproblems))
         particles = self._particles
-        return sample(particles.layout, uniforms, particles.observation_block)
+        return sample(particles.layout, uniforms, particles.order, particles.observation_block)
 
     def entropy(self) -> Floats:
         """How unsure it is where each observation belongs, in nats.

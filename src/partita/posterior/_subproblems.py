@@ -50,11 +50,13 @@ class Subproblems(Sequence[Subproblem]):
         return f"<{len(self)} subproblems>"
 
     def _build(self, s: int) -> Subproblem:
-        layout, (order, start) = self._particles.layout, self._particles.members
-        observations = order[start[s] : start[s + 1]]
+        particles, layout = self._particles, self._particles.layout
+        members, start = particles.members
+        observations = members[start[s] : start[s + 1]]
         weights = layout.weights[layout.rows_start[s] : layout.rows_start[s + 1]]
-        cells = self._particles.census.cells[layout.cells_start[s] : layout.cells_start[s + 1]]
+        cells = particles.census.cells[layout.cells_start[s] : layout.cells_start[s + 1]]
         clusters = (cells - cells[0]).reshape(len(weights), -1)  # whose numbers begin with the first one's
-        blocks = self._particles.observation_block[observations] - layout.blocks_start[s]
-        partitions = label(clusters, blocks)
+        first, end = layout.blocks_start[s], layout.blocks_start[s + 1]
+        order = particles.order_by_subproblem[first:end]
+        partitions = label(clusters, order - first, particles.observation_block[observations] - first)
         return Subproblem(observations.copy(), partitions, weights.copy())

@@ -5,12 +5,14 @@ start from; ``maximise`` finds those with the highest evidence Σ_c log p(c) for
 form from sufficient statistics and with the gradient; ``parameters`` says them in the model's own terms.
 
 Real numbers are standardised first, and clusters are summarised by their means and squared deviations about
-them, so that neither an offset nor the unit of measurement costs digits or changes the answer. A hyperprior
-keeps everything finite where the data say nothing (every cluster a single point, one cluster only, n = 1):
-normal and independent in the logarithms, with a factor of twenty (e³) to either side for most, so that data
-that do say something win. Two kinds of data would make the evidence infinite. A column that never varies is
-left out. And values are known only to the smallest step between two of them, δ, so the typical variance
-within clusters is at least δ²/12: repeated values make small clusters, not infinite densities.
+them, so that neither an offset nor the unit of measurement costs digits or changes the answer.
+
+A hyperprior keeps everything finite where the data say nothing (every cluster a single point, one cluster
+only, n = 1): normal and independent in the logarithms, with a factor of twenty (e³) to either side for most,
+so that data that do say something win. Two kinds of data would still make the evidence infinite. A column
+that never varies is left out. And values are known only to the smallest step δ between two of them, so each
+counts as spread over δ, with a variance of δ²/12 about itself: repeats and rounded values then make small
+clusters, not infinite densities. Where all values differ δ is so small that this changes nothing.
 """
 
 from partita.models.bernoulli import Bernoulli

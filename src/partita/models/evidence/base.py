@@ -70,16 +70,19 @@ class Learner:
 
 
 class Units:
-    """Columns in units of their own spread; those that never vary are left out."""
+    """Columns in units of their own spread, insensitive to outliers; those that never vary are left out."""
 
     def __init__(self, X: Floats, rows: Array) -> None:
-        self.varies = np.ptp(X, axis=0) > 0.0
-        self.mean = np.where(self.varies, X.mean(axis=0), X[0])
-        scale = np.where(self.varies, np.sqrt(np.mean((X - self.mean) ** 2, axis=0)), 1.0)
-        for column in np.flatnonzero((scale < 1e-150) | (scale > 1e150)):
-            raise ValueError(f"column {column} has a standard deviation of {scale[column]:g}; rescale it")
-        self.scale = scale
-        self.data: Floats = ((X[rows] - self.mean) / scale)[:, self.varies]
+        low, self.mean, high = np.percentile(X, [16.0, 50.0, 84.0], axis=0)  # a normal's σ to either side
+        spread = 0.5 * high - 0.5 * low
+        self.varies = X.min(axis=0) < X.max(axis=0)
+        for column in np.flatnonzero(self.varies & (spread == 0.0)):
+            spread[column] = (X[:, column] - self.mean[column]).std()
+        self.scale: Floats = np.where(self.varies, spread, 1.0)
+        for column in np.flatnonzero((self.scale < 1e-150) | (self.scale > 1e150)):
+            raise ValueError(f"column {column} has a spread of {self.scale[column]:g}; rescale it")
+        data = ((X[rows] - self.mean) / self.scale)[:, self.varies]
+        self.data: Floats = np.clip(data, -1e6, 1e6)  # farther outliers would make matrices singular
         steps = [np.diff(np.unique(column)).min(initial=2.0) for column in self.data.T]
         self.floor: Floats = np.maximum(np.square(steps) / 12.0, 1e-20)  # of the variance within clusters
 

@@ -54,7 +54,7 @@ class GaussianLearner(Learner):
     def summary(self, labels: Integers) -> Moments:
         sizes, means = moments(labels, self.units.data)
         _, variances = moments(labels, (self.units.data - means[labels]) ** 2)
-        return Moments(sizes, means, sizes * variances)
+        return Moments(sizes, means, sizes * (variances + self.units.floor))
 
     def log_evidence(self, vector: Floats, clusters: Moments) -> tuple[float, Floats]:
         """Murphy 2007, section 3: with b = rate + ½ (squares + κn/(κ+n) (mean − μ₀)²) and a = shape + n/2,

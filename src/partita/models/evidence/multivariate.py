@@ -45,7 +45,8 @@ class MultivariateLearner(Learner):
     def __init__(self, model: Any, X: Floats, rows: Array) -> None:
         self.units = Units(X, rows)
         n, d = self.units.data.shape
-        correlation = (self.units.data.T @ self.units.data + d * np.eye(d)) / (n + d)  # never singular
+        bulk = np.clip(self.units.data, -3.0, 3.0)
+        correlation = (bulk.T @ bulk + d * np.eye(d)) / (n + d)  # never singular
         self.whitener: Floats = np.linalg.cholesky(correlation)
         self.data: Floats = np.linalg.solve(self.whitener, self.units.data.T).T
         half = np.linalg.solve(self.whitener, np.diag(np.sqrt(self.units.floor)))
@@ -109,14 +110,14 @@ class MultivariateLearner(Learner):
             if i >= j:
                 products = deviations[:, i] * deviations[:, j]
                 scatters[:, i, j] = scatters[:, j, i] = np.bincount(labels, weights=products)
-        return Blobs(sizes, means, scatters)
+        return Blobs(sizes, means, scatters + sizes[:, :, None] * self.floor)
 
     def pooled(self, clusters: Blobs) -> Floats:
         """Covariance within clusters, as if d more points had been seen, round and of the same spread."""
         scatter, d = clusters.scatters.sum(axis=0), len(self.floor)
         freedom = len(self.data) - len(clusters.sizes)
         spread = (np.trace(scatter) / max(d, 1) + math.exp(TYPICAL)) / (freedom + 1)
-        pooled: Floats = (scatter + d * spread * np.eye(d)) / (freedom + d) + self.floor
+        pooled: Floats = (scatter + d * spread * np.eye(d)) / (freedom + d)
         return pooled
 
     def expected(self, clusters: Blobs, now: Ellipse, pooled: Floats) -> tuple[Floats, Floats]:
@@ -137,10 +138,9 @@ class MultivariateLearner(Learner):
     def along_axes(self, clusters: Blobs, mean: Floats, factor: Floats) -> Axes:
         """Each cluster along its own axes, in units of ``factor``."""
         unit = np.linalg.inv(factor)
-        squares, eigenvalues = (clusters.means - mean) @ unit.T, np.zeros(clusters.means.shape)
-        many = clusters.sizes[:, 0] > 1
-        eigenvalues[many], axes = np.linalg.eigh(unit @ clusters.scatters[many] @ unit.T)
-        squares[many] = (squares[many][:, None, :] @ axes)[:, 0]
+        squares = (clusters.means - mean) @ unit.T
+        eigenvalues, axes = np.linalg.eigh(unit @ clusters.scatters @ unit.T)
+        squares = (squares[:, None, :] @ axes)[:, 0]
         log_volume = float(np.log(np.diag(factor)).sum())
         return Axes(clusters.sizes, np.maximum(eigenvalues, 0.0), squares**2, log_volume)
 
