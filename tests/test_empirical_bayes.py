@@ -355,6 +355,11 @@ def test_bad_codes():
         fit_prior(Bernoulli(), [[0], [2]])
 
 
+def test_bad_n_categories():
+    with pytest.raises(ValueError, match=r"n_categories has shape \(3,\), but the data have 2 columns"):
+        fit_prior(Categorical(n_categories=[2, 2, 2]), [[0, 1], [1, 0]])
+
+
 def test_bad_labels():
     with pytest.raises(ValueError, match=r"labels has shape \(3,\), but X has 2 rows"):
         fit_prior(Gaussian(), [[1.0], [2.0]], labels=[0, 1, 2])

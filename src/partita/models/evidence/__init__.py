@@ -4,8 +4,9 @@ A *learner* stands between the data and a model's hyperparameters. Its ``starts`
 start from; ``maximise`` finds those with the highest evidence Σ_c log p(c) for a given clustering, in closed
 form from sufficient statistics and with the gradient; ``parameters`` says them in the model's own terms.
 
-Real numbers are standardised first, and clusters are summarised by their means and squared deviations about
-them, so that neither an offset nor the unit of measurement costs digits or changes the answer.
+Real numbers are standardised first, by quantiles, and clusters are summarised by their means and squared
+deviations about them, so that neither an offset nor the unit of measurement nor an outlier costs digits or
+changes the answer.
 
 A hyperprior keeps everything finite where the data say nothing (every cluster a single point, one cluster
 only, n = 1): normal and independent in the logarithms, with a factor of twenty (e³) to either side for most,

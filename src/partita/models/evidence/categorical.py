@@ -7,20 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, gammaln
+from sklearn.base import clone
 
 from partita._typing import Array, Floats, Integers
 from partita.models.evidence.base import Learner
 
-STRENGTHS = (10.0, 1.0, 0.1)  # the same for categories: pseudo-counts of a column
+STRENGTHS = (10.0, 1.0, 0.1)  # pseudo-counts of a column, to start from: the fewer, the purer the clusters
 
 
 class Counts(NamedTuple):
     """Clusters of categories."""
 
-    sizes: Floats  # (distinct,): the distinct sizes
-    times: Floats  # (distinct,): how many clusters have each
+    sizes: Integers  # (distinct, 1): the distinct sizes
+    times: Integers  # (distinct,): how many clusters have each
     levels: Integers  # (r,): of each level present in each cluster,
-    counts: Floats  # (r,): how often it is
+    counts: Integers  # (r,): how often it is
 
 
 class CategoricalLearner(Learner):
@@ -28,10 +29,8 @@ class CategoricalLearner(Learner):
     smoothed by one observation spread evenly."""
 
     def __init__(self, model: Any, X: Floats, rows: Array) -> None:
-        from sklearn.base import clone
-
-        given = np.ones(1, np.int64) if model.n_categories is None else np.asarray(model.n_categories)
-        self.n_levels = [int(k) for k in np.maximum(given, np.floor(X.max(axis=0)).clip(0.0) + 1)]
+        given = 1 if model.n_categories is None else model._levels(X.shape[1])
+        self.n_levels = [int(k) for k in np.maximum(given, np.floor(X.max(axis=0)).clip(0.0) + 1.0)]
         self._learn(clone(model).set_params(n_categories=self.n_levels, concentration=1.0).encode(X), rows)
 
     def _learn(self, codes: Floats, rows: Array) -> None:
@@ -56,7 +55,7 @@ class CategoricalLearner(Learner):
         sizes, times = np.unique(np.bincount(labels), return_counts=True)
         width = len(self.column)
         cells, counts = np.unique(labels[:, None] * width + self.levels, return_counts=True)
-        return Counts(sizes[:, None] * 1.0, times * 1.0, cells % width, counts * 1.0)
+        return Counts(sizes[:, None], times, cells % width, counts)
 
     def log_evidence(self, vector: Floats, clusters: Counts) -> tuple[float, Floats]:
         """log p(c) = log Γ(s)/Γ(s + n) + Σ_level log Γ(s f + count)/Γ(s f), for each column."""
@@ -66,7 +65,7 @@ class CategoricalLearner(Learner):
         value = (gammaln(prior + counts) - gammaln(prior)).sum()
         value -= (times @ (gammaln(strength + sizes) - gammaln(strength))).sum()
         slopes = prior * (digamma(prior + counts) - digamma(prior))
-        by_log_strength = np.bincount(column, weights=slopes, minlength=len(strength))
+        by_log_strength: Array = np.bincount(column, weights=slopes, minlength=len(strength))
         by_log_strength -= strength * (times @ (digamma(strength + sizes) - digamma(strength)))
         return float(value), by_log_strength
 

@@ -14,6 +14,12 @@ from partita.models.evidence.base import FRACTIONS, PRECISION, TAIL, TYPICAL, Le
 STEPS = 5  # of EM, at most
 
 
+def cholesky(matrix: Floats) -> Floats:
+    """Lower factor."""
+    factor: Floats = np.linalg.cholesky(matrix).astype(np.float64, copy=False)
+    return factor
+
+
 class Ellipse(NamedTuple):
     """Hyperparameters of a :class:`~partita.models.multivariate.MultivariateGaussian`, in whitened units."""
 
@@ -47,8 +53,8 @@ class MultivariateLearner(Learner):
         n, d = self.units.data.shape
         bulk = np.clip(self.units.data, -3.0, 3.0)
         correlation = (bulk.T @ bulk + d * np.eye(d)) / (n + d)  # never singular
-        self.whitener: Floats = np.linalg.cholesky(correlation)
-        self.data: Floats = np.linalg.solve(self.whitener, self.units.data.T).T
+        self.whitener: Floats = cholesky(correlation)
+        self.data: Array = np.linalg.solve(self.whitener, self.units.data.T).T
         half = np.linalg.solve(self.whitener, np.diag(np.sqrt(self.units.floor)))
         self.floor: Floats = half @ half.T
         super().__init__(
@@ -84,7 +90,7 @@ class MultivariateLearner(Learner):
     def maximise(self, labels: Integers, start: Ellipse) -> tuple[Ellipse, float]:
         clusters = self.summary(labels)
         pooled = self.pooled(clusters)
-        mean, factor = clusters.means.mean(axis=0), np.linalg.cholesky(pooled)
+        mean, factor = clusters.means.mean(axis=0), cholesky(pooled)
         best, height = self.fit_numbers(clusters, start.vector, mean, factor)
         for _ in range(STEPS):
             mean, factor = self.expected(clusters, best, pooled)
@@ -133,7 +139,7 @@ class MultivariateLearner(Learner):
         centres = (precision * now.mean + n * means) / (precision + n)
         covariance = np.linalg.inv(inverses.sum(axis=0) + np.linalg.inv(pooled))
         mean = covariance @ (inverses @ centres[:, :, None]).sum(axis=0)[:, 0]
-        return mean, np.linalg.cholesky((len(n) + 1) * covariance + pooled / (len(self.data) + 1))
+        return mean, cholesky((len(n) + 1) * covariance + pooled / (len(self.data) + 1))
 
     def along_axes(self, clusters: Blobs, mean: Floats, factor: Floats) -> Axes:
         """Each cluster along its own axes, in units of ``factor``."""
