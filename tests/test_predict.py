@@ -305,7 +305,7 @@ def test_a_point_between_two_clusters_is_shared():
     X = np.array([[-3.0], [3.0]] * 10) + np.tile([[0.1], [0.1], [-0.1], [-0.1]], (5, 1))
     sampler = pt.SplitSMC(pt.Gaussian(rate=1.0, precision=0.01), alpha=0.1).fit(X)
     left, right, _ = sampler.predict_proba([[0.0]])[0]
-    assert left == pytest.approx(right, rel=1e-6)
+    assert left == pytest.approx(right, rel=1e-2)
     left, right, _ = sampler.predict_proba([[0.5]])[0]
     assert left < right
 

@@ -294,6 +294,30 @@ def test_smc_is_unbiased(scheme, m):
     assert (error > 0).all()  # it was random
 
 
+@pytest.mark.parametrize("merging", ["k-best", "multinomial"])
+@pytest.mark.parametrize("scheme", ["greedy", *SCHEMES])
+def test_random_schemes_keep_the_invariants(scheme, merging):
+    """After every observation; and where the new one is alone, no other subproblem has changed."""
+    alone = 0
+    for seed in range(8):
+        model, X, alpha = stream(pt.Gaussian, seed)
+        scores = oracle.Scores(model, X, alpha)
+        sampler = pt.SplitSMC(
+            model, alpha, 5, resampling=scheme, merging=merging, weights="marginal", random_state=seed
+        )
+        before = {}
+        for x in range(len(X)):
+            sampler.partial_fit(X[x : x + 1])
+            found = oracle.check_invariants(sampler, scores, 5, exact=False)
+            new = frozenset({x})
+            if new in found:
+                alone += 1
+                others = {key: value for key, value in found.items() if key != new}
+                oracle.assert_same_factors(others, before, tolerance=1e-12)
+            before = found
+    assert alone > 8
+
+
 # ---------------------------------------------------------------------- merging at random
 
 

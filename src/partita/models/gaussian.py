@@ -3,8 +3,9 @@
 The kernels see observations standardised by the prior, so that the prior mean is 0 and the prior scale the
 same in each dimension, and neither an offset nor the unit of measurement costs digits.
 
-A row holds [constant, a + ½, location (d), 1/spread (d), mean (d), sum of squared deviations (d)]; means and
-squared deviations are updated by Welford's recurrences, so that data far from the origin lose no digits.
+A row holds [constant, a + ½, location (d), 1/spread (d), mean (d), sum of squared deviations (d), the share of
+them that removals have left since the row was built]; means and squared deviations are updated by Welford's
+recurrences, so that data far from the origin lose no digits.
 The predictive is Student's t (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution"):
 log|c| + log p(x|c) = constant − (a + ½) Σ_d log(1 + (x_d − location_d)² / spread_d).
 """
@@ -67,6 +68,7 @@ def prepare(family, statistics, c, size, d):
 @inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
+    statistics[0, 2 + 4 * d] = 1.0
     prepare(family, statistics, np.int64(0), np.int64(0), d)
 
 
@@ -81,25 +83,30 @@ def extend(family, statistics, child, parent, size, data, x):
         mean += step / (size + 1)
         statistics[child, squares + k] = statistics[parent, squares + k] + step * (data[x, k] - mean)
         statistics[child, means + k] = mean
+    statistics[child, 2 + 4 * d] = statistics[parent, 2 + 4 * d]
     prepare(family, statistics, child, size + 1, d)
 
 
 @inner
 def reduce(family, statistics, child, parent, size, data, x):
-    """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
+    """Row of the cluster with ``x`` taken out; false where removals have cancelled more than a digit."""
     d = data.shape[1]
     means, squares = 2 + 2 * d, 2 + 3 * d
-    safe = size > 2
+    left = 1.0
     for k in range(d):
         mean, before = statistics[parent, means + k], statistics[parent, squares + k]
         rest = mean + (mean - data[x, k]) / max(size - 1, 1)
         after = before - (data[x, k] - mean) * (data[x, k] - rest)
-        safe = safe and after >= 0.1 * before
+        if before > 0.0:
+            left = min(left, after / before)
         statistics[child, means + k] = rest
         statistics[child, squares + k] = after
-    if safe:
-        prepare(family, statistics, child, size - 1, d)
-    return safe
+    left *= statistics[parent, 2 + 4 * d]
+    statistics[child, 2 + 4 * d] = left
+    if size <= 2 or left < 0.1:
+        return False
+    prepare(family, statistics, child, size - 1, d)
+    return True
 
 
 class Gaussian(CompiledModel):
@@ -153,4 +160,4 @@ class Gaussian(CompiledModel):
         return GaussianFamily(float(self.shape), float(self.precision), float(jacobian))
 
     def width(self, n_features: int) -> int:
-        return 2 + 4 * n_features
+        return 3 + 4 * n_features

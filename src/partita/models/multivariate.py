@@ -4,8 +4,9 @@ The kernels see observations whitened by the prior, so that the prior mean is 0 
 multiple of the identity. ``hyper`` is [degrees of freedom ν₀, scale s₀,
 precision κ₀, −log|whitening|].
 
-A row holds [constant, (ν + d)/2, mean (d), scatter (d(d+1)/2), location (d), Cholesky factor (d(d+1)/2)],
-matrices as their lower triangles, by rows. With A = (κ+1)/κ · Λ the predictive is the multivariate t
+A row holds [constant, (ν + d)/2, mean (d), scatter (d(d+1)/2), location (d), Cholesky factor (d(d+1)/2), the
+share of the scatter that removals have left since the row was built], matrices as their lower triangles, by
+rows. With A = (κ+1)/κ · Λ the predictive is the multivariate t
 (Murphy 2007): log|c| + log p(x|c) = constant − (ν + d)/2 · log(1 + (x − location)ᵀ A⁻¹ (x − location)).
 """
 
@@ -93,6 +94,7 @@ def prepare(family, statistics, c, size, d):
 @inner
 def begin(family, statistics, d):
     """Row of the empty cluster."""
+    statistics[0, 2 + 2 * d + d * (d + 1)] = 1.0
     prepare(family, statistics, np.int64(0), np.int64(0), d)
 
 
@@ -112,26 +114,37 @@ def extend(family, statistics, child, parent, size, data, x):
     for i in range(d):
         mean = statistics[parent, 2 + i]
         statistics[child, 2 + i] = mean + (data[x, i] - mean) / (size + 1)
+    share = 2 + 2 * d + d * (d + 1)
+    statistics[child, share] = statistics[parent, share]
     prepare(family, statistics, child, size + 1, d)
 
 
 @inner
 def reduce(family, statistics, child, parent, size, data, x):
-    """Row of the cluster with ``x`` taken out; false where that cancels more than a digit."""
+    """Row of the cluster with ``x`` taken out; false where removals have cancelled more than a digit."""
     d = data.shape[1]
     scatter = 2 + d
-    if size <= d + 2:  # too few members for a scatter of full rank
+    factor, share = scatter + d * (d + 1) // 2 + d, 2 + 2 * d + d * (d + 1)
+    if size <= 2:
         return False
     weight = (size - 1.0) / size
-    rest = np.empty(d)
+    rest, solved = np.empty(d), np.empty(d)
+    leverage = 0.0
     for i in range(d):
         mean = statistics[parent, 2 + i]
         rest[i] = mean + (mean - data[x, i]) / (size - 1)
-    for i in range(d):
-        at = scatter + i * (i + 1) // 2
-        before = statistics[parent, at + i]
-        if before - weight * (data[x, i] - rest[i]) ** 2 < 0.1 * before:
-            return False
+        at = factor + i * (i + 1) // 2
+        z = data[x, i] - rest[i]
+        for j in range(i):
+            z -= statistics[parent, at + j] * solved[j]
+        solved[i] = z / statistics[parent, at + i]
+        leverage += solved[i] * solved[i]
+    posterior_precision = family.precision + size
+    left = 1.0 - weight * leverage * (posterior_precision + 1.0) / posterior_precision
+    left *= statistics[parent, share]
+    if left < 0.1:
+        return False
+    statistics[child, share] = left
     for i in range(d):
         at = scatter + i * (i + 1) // 2
         for j in range(i + 1):
@@ -211,4 +224,4 @@ class MultivariateGaussian(CompiledModel):
         return MultivariateFamily(self._freedom(n_features), float(self.precision), float(jacobian))
 
     def width(self, n_features: int) -> int:
-        return 2 + 2 * n_features + n_features * (n_features + 1)
+        return 3 + 2 * n_features + n_features * (n_features + 1)

@@ -2,8 +2,8 @@
 
 The posterior knows α only through the number of clusters: a particle with K clusters has α^K in its weight.
 EM's M-step for α maximises the expectation of log p(partition | α) = K log α + lgamma(α) − lgamma(α + n),
-which needs the posterior mean of K alone, and moving from α to α′ tilts every particle by (α′/α)^K. A weak
-Gamma(3/2, 1/100) prior keeps α finite while every observation is alone, and positive while none is.
+which needs the posterior mean of K alone, and moving from α to α′ tilts every particle by (α′/α)^K. The prior
+α/(1 + α) ~ Beta(1/2, 3/2) keeps α from following the first few observations, whichever way they fall.
 
 It happens when the number of observations passes fixed marks a quarter apart, so that the result does not
 depend on how the data were batched and the cost stays a small constant an observation.
@@ -19,7 +19,7 @@ from partita._kernel import inner, kernel
 from partita.smc.resample import normalise
 from partita.smc.state import descending
 
-PRIOR_SHAPE, PRIOR_RATE = 1.5, 0.01
+PRIOR = (0.5, 1.5)
 
 
 @inner
@@ -41,7 +41,7 @@ def best_alpha(n_clusters, n_observations):
         middle = 0.5 * (low + high)
         alpha = math.exp(middle)
         expected = alpha * (digamma(alpha + n_observations) - digamma(alpha))
-        if n_clusters + PRIOR_SHAPE - 1.0 - PRIOR_RATE * alpha > expected:
+        if n_clusters + PRIOR[0] - (PRIOR[0] + PRIOR[1]) * alpha / (1.0 + alpha) > expected:
             low = middle
         else:
             high = middle

@@ -151,7 +151,7 @@ def new_state(n_encoded: int, width: int, settings: tuple[int, ...], log_alpha: 
         "free_block": -1,
         "free_cluster": -1,
         "free_subproblem": -1,
-        "next_alpha": 2,
+        "next_alpha": 10,
     }
     parts = (
         np.empty((16, n_encoded)),
