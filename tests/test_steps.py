@@ -131,7 +131,7 @@ def test_weights_stay_scores_while_alpha_is_learnt():
             sampler.partial_fit(X[x : x + 1])
             oracle.check_invariants(sampler, X[: x + 1], 10)
             learnt.add(sampler.alpha_)
-        assert len(learnt) > 5
+        assert len(learnt) > 3
 
 
 # ---------------------------------------------------------------------- resampling at random

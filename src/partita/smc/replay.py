@@ -100,7 +100,7 @@ def improve(
     """Replace subproblems by the m best of old and new partitions, where new ones matter.
 
     For one subproblem any new partition among the m best does; to join two, those that cross the border must
-    hold more than 1/m of the weight.
+    hold more than 1/m of the weight, or the best of all be one of them.
     """
     labels, scores = canonical(np.concatenate([old[0], new[0]])), np.concatenate([old[1], new[1]])
     _, distinct = np.unique(labels, axis=0, return_index=True)
@@ -108,7 +108,8 @@ def improve(
     best = distinct[np.argsort(-scores[distinct], kind="stable")[: engine.particles]]
     weight = np.exp(scores[best] - scores[best[0]])
     share = weight[best >= len(old[0])].sum() / weight.sum()
-    if share > (0.0 if len(subproblems) == 1 else 1.0 / engine.particles):
+    enough = 0.0 if len(subproblems) == 1 else 1.0 / engine.particles
+    if share > enough or best[0] >= len(old[0]):
         install(engine, subproblems, members, labels[best], scores[best])
 
 

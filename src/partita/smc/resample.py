@@ -10,7 +10,7 @@ comparison; where they draw a particle more than once, its weights add up:
 - multinomial: m independent draws;
 - stratified (Carpenter, Clifford and Fearnhead 1999): one draw from each of m equal slices;
 - optimal (Fearnhead and Clifford 2003): particles heavier than a threshold 1/κ are kept as they are, the
-  others are drawn by stratified sampling and get weight 1/κ.
+  others are drawn from slices at the same place in each, so that none is drawn twice, and get weight 1/κ.
 """
 
 from __future__ import annotations
@@ -74,18 +74,20 @@ def greedy(state, home):
 
 
 @inner
-def add_draws(state, probabilities, draws, stratified, value, weights):
-    """Draw entries, one from each of equal slices or all from the whole; each adds ``value``."""
+def add_draws(state, probabilities, draws, value, weights):
+    """Draw entries, from the whole or one from each of equal slices; each adds ``value`` to its weight."""
     total = 0.0
     for p in probabilities:
         total += p
-    point = 1.0
+    point, same = 1.0, uniform(state)
     entry, below = probabilities.shape[0] - 1, total
     for k in range(draws, 0, -1):  # from the top down
-        if stratified:
-            point = (k - 1 + uniform(state)) / draws
-        else:  # the largest of k uniform numbers below the previous one
+        if state.resampling == MULTINOMIAL:  # the largest of k uniform numbers below the previous one
             point *= (1.0 - uniform(state)) ** (1.0 / k)
+        elif state.resampling == STRATIFIED:
+            point = (k - 1 + uniform(state)) / draws
+        else:
+            point = (k - 1 + same) / draws
         while entry > 0 and below - probabilities[entry] > point * total:
             below -= probabilities[entry]
             entry -= 1
@@ -117,7 +119,7 @@ def draw(state, pool, m):
         probabilities[k] = math.exp(pool.weight[k])
         positive += probabilities[k] > 0.0
     if state.resampling != OPTIMAL:
-        add_draws(state, probabilities, m, state.resampling == STRATIFIED, 1.0 / m, weights)
+        add_draws(state, probabilities, m, 1.0 / m, weights)
     elif positive <= m:
         return probabilities
     else:
@@ -128,7 +130,7 @@ def draw(state, pool, m):
                 weights[k] = probabilities[k]
                 probabilities[k] = 0.0
                 draws -= 1
-        add_draws(state, probabilities, draws, True, 1.0 / kappa, weights)
+        add_draws(state, probabilities, draws, 1.0 / kappa, weights)
     return weights
 
 
