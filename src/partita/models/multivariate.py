@@ -216,8 +216,13 @@ class MultivariateGaussian(CompiledModel):
 
     def encode(self, X: Floats, first_row: int = 0) -> Floats:
         d = X.shape[1]
-        centred = X - per_feature("mean", self.mean, d)
-        return np.ascontiguousarray(np.linalg.solve(self._factor(d), centred.T).T)
+        factor, encoded = self._factor(d), X - per_feature("mean", self.mean, d)
+        # Forward substitution, column by column: LAPACK's result for a row depends on the rows beside it.
+        for i in range(d):
+            for j in range(i):
+                encoded[:, i] -= factor[i, j] * encoded[:, j]
+            encoded[:, i] /= factor[i, i]
+        return np.ascontiguousarray(encoded)
 
     def family(self, n_features: int) -> MultivariateFamily:
         jacobian = -np.log(np.diag(self._factor(n_features))).sum()

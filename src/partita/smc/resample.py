@@ -95,18 +95,22 @@ def add_draws(state, probabilities, draws, value, weights):
 
 
 @inner
-def threshold(probabilities, m):
-    """The κ with Σ min(1, κ p) = m (Fearnhead and Clifford 2003)."""
+def keep_heavy(probabilities, m, weights):
+    """Find κ with Σ min(1, κ p) = m (Fearnhead and Clifford 2003); move what is above 1/κ to the weights.
+
+    Returns how many particles that is, and κ.
+    """
     n = probabilities.shape[0]
     order = descending(probabilities, n)
-    rest = 0.0
+    rest = np.zeros(n + 1)  # summed from the lightest up: differences would lose them beside a heavy one
     for k in range(n - 1, -1, -1):
-        rest += probabilities[order[k]]
+        rest[k] = rest[k + 1] + probabilities[order[k]]
     kept = 0
-    while (m - kept) * probabilities[order[kept]] > rest:
-        rest -= probabilities[order[kept]]
+    while (m - kept) * probabilities[order[kept]] > rest[kept]:
+        weights[order[kept]] = probabilities[order[kept]]
+        probabilities[order[kept]] = 0.0
         kept += 1
-    return (m - kept) / rest
+    return kept, (m - kept) / rest[kept]
 
 
 @inner
@@ -123,14 +127,8 @@ def draw(state, pool, m):
     elif positive <= m:
         return probabilities
     else:
-        kappa = threshold(probabilities, m)
-        draws = m
-        for k in range(n):
-            if kappa * probabilities[k] > 1.0:
-                weights[k] = probabilities[k]
-                probabilities[k] = 0.0
-                draws -= 1
-        add_draws(state, probabilities, draws, 1.0 / kappa, weights)
+        kept, kappa = keep_heavy(probabilities, m, weights)
+        add_draws(state, probabilities, m - kept, 1.0 / kappa, weights)
     return weights
 
 
