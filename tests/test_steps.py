@@ -1,6 +1,8 @@
 """The four steps, one observation at a time, against a naive sampler; and the schemes that draw at random."""
 
 import math
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -247,6 +249,41 @@ def test_optimal_resampling_never_draws_a_particle_twice(pool):
     assert (np.count_nonzero(weights, axis=1) == m).all()
     drawn = weights[:, probabilities < level * (1 - 1e-9)]
     np.testing.assert_allclose(drawn[drawn > 0], level, rtol=1e-9)
+
+
+SEPARATED = """
+import numpy as np
+import partita as pt
+
+for seed in range(100):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([0.0, 30.0], (10, 1)) + rng.normal(scale=2.0, size=(10, 1))
+    m = int(rng.integers(2, 9))
+    sampler = pt.SMC(pt.Gaussian(shape=30.0, rate=30.0), 1.0, m, resampling="optimal", random_state=seed)
+    (only,) = sampler.fit(X).posterior_.subproblems
+    assert 1 <= len(only.probabilities) <= m
+    assert abs(only.probabilities.sum() - 1.0) < 1e-12
+    assert (only.probabilities > 0).all()
+"""
+
+
+def test_optimal_resampling_of_negligible_particles():
+    """Most of the pool is lighter than the rounding error of the rest, which must not run past its end.
+
+    In a process of its own, since that would be the end of this one.
+    """
+    done = subprocess.run([sys.executable, "-c", SEPARATED], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    probabilities = np.array([0.1, 0.2, 0.3, 0.4, 1e-18, 1e-19])
+    for m in (2, 3, 4):
+        weights = resampled("optimal", probabilities, m, repeats=200)
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+        assert (np.count_nonzero(weights, axis=1) == m).all()
+        heavy = probabilities > fearnhead_clifford_threshold(probabilities, m) * (1 + 1e-9)
+        np.testing.assert_allclose(weights[:, heavy], np.tile(probabilities[heavy], (200, 1)), rtol=1e-12)
+    weights = resampled("optimal", probabilities, 5, repeats=200)
+    np.testing.assert_allclose(weights[:, :4], np.tile(probabilities[:4], (200, 1)), rtol=1e-12)
+    assert (np.count_nonzero(weights, axis=1) == 5).all()
 
 
 def engine_of(model, X, m, alpha, seed, scheme):

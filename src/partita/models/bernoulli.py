@@ -1,7 +1,7 @@
 """Binary features, independent columns, Beta priors.
 
-A row holds [log|c| + log-probability of all zeros, counts of ones (d), log-odds (d)], so that scoring sums over
-the ones of x: log p(x|c) = Σ_d log (b_d + n − n_d)/(a_d + b_d + n) + Σ_{d: x_d = 1} log-odds_d.
+A row holds [log|c| + log-probability of all zeros, counts of ones (d), log-odds (d)]; scoring sums over the
+ones of x: log p(x|c) = Σ_d log (b_d + n − n_d)/(a_d + b_d + n) + Σ_{d: x_d = 1} log-odds_d.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The kernels see observations standardised by the prior, so that the prior mean is 0 and the prior scale the
 same in each dimension, and neither an offset nor the unit of measurement costs digits.
 
-A row holds [constant, a + ½, location (d), 1/spread (d), mean (d), sum of squared deviations (d), the share of
-them that removals have left since the row was built]; means and squared deviations are updated by Welford's
-recurrences, so that data far from the origin lose no digits.
+A row holds [constant, a + ½, location (d), 1/spread (d), mean (d), sum of squared deviations (d), the share
+of them that removals have left since the row was built]; means and squared deviations are updated by
+Welford's recurrences, so that data far from the origin lose no digits.
 The predictive is Student's t (Murphy 2007, "Conjugate Bayesian analysis of the Gaussian distribution"):
 log|c| + log p(x|c) = constant − (a + ½) Σ_d log(1 + (x_d − location_d)² / spread_d).
 """

@@ -349,7 +349,7 @@ def checkpoints(first: int, end: int) -> list[int]:
 
 
 def _choice(name: str, value: Any, choices: dict[str, int]) -> int:
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return choices[value]
 
