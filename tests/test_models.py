@@ -95,6 +95,14 @@ def test_the_order_of_the_stream_does_not_matter(kind):
 
 
 @every_kind
+def test_a_row_is_encoded_the_same_in_any_batch(kind):
+    """To the last bit, or the result would depend on how the data were batched."""
+    model, X, _ = draw_problem(kind, 8, 40, 1 if kind is oracle.Poisson else 3)
+    one_by_one = np.concatenate([model.encode(X[k : k + 1]) for k in range(len(X))])
+    assert np.array_equal(model.encode(X), one_by_one)
+
+
+@every_kind
 def test_removing_undoes_adding(kind):
     """Observations are taken out and put back many times; all scores are still those of the members."""
 

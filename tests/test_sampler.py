@@ -3,6 +3,8 @@
 import itertools
 import math
 import re
+import signal
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -281,6 +283,18 @@ def test_integers_and_floats_are_the_same_data():
     for dtype in (np.int8, np.uint16, np.int64, np.float32):
         same = sampler_of("categorical", "split").fit(X.astype(dtype))
         assert answers(same) == uninterrupted("categorical", "split")
+
+
+def test_optimal_resampling_where_a_few_have_all_the_weight():
+    """The sum of the others then has no digits left."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 1)) * np.ones((1, 40))
+    X = np.abs(X - (rng.random((60, 40)) < 0.03))
+    for seed in range(5):
+        sampler = pt.SplitSMC(pt.Bernoulli(0.5, 0.5), 1.0, 20, resampling="optimal", random_state=seed).fit(X)
+        for subproblem in sampler.posterior_.subproblems:
+            assert subproblem.probabilities.sum() == pytest.approx(1.0)
+            assert (subproblem.probabilities > 0.0).all()
 
 
 def test_a_posterior_stays_as_it_was():
@@ -693,6 +707,69 @@ def test_a_model_without_methods_says_what_is_missing():
     finally:
         del Forgetful.statistics
     assert not hasattr(sampler, "n_features_in_")
+
+
+# ---------------------------------------------------------------------- interruptions
+
+
+def interrupted(call, at):
+    """Send SIGINT, as Ctrl-C does, at a chosen line of the package; returns how many lines there were."""
+    package = str(Path(pt.__file__).parent)
+    lines = 0
+
+    def watch(frame, event, argument):
+        nonlocal lines
+        if event == "line":
+            lines += 1
+            if lines == at:
+                signal.raise_signal(signal.SIGINT)
+        return watch if frame.f_code.co_filename.startswith(package) else None
+
+    trace, handler = sys.gettrace(), signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.settrace(watch)
+    try:
+        call()
+    finally:
+        sys.settrace(trace)
+        signal.signal(signal.SIGINT, handler)
+    return lines
+
+
+INTERRUPTIONS = {
+    "one row": lambda sampler, rows: sampler.partial_fit(rows[30:31]),
+    "a batch": lambda sampler, rows: sampler.partial_fit(rows[30:38]),
+    "fit": lambda sampler, rows: sampler.fit(rows[10:20]),
+    "refine": lambda sampler, rows: sampler.refine(1),
+    "predict": lambda sampler, rows: sampler.predict_proba(rows[30:33]),
+}
+
+
+@pytest.mark.parametrize("operation", INTERRUPTIONS)
+@pytest.mark.parametrize("variant", ["split", "auto, rejuvenation"])
+@pytest.mark.parametrize("model", ["gaussian", "user"])
+def test_an_interrupted_call_happens_as_a_whole_or_not_at_all(model, variant, operation):
+    rows, act = rows_of(model), INTERRUPTIONS[operation]
+
+    def fresh():
+        sampler = sampler_of(model, variant).fit(rows[:30])
+        sampler.labels_  # noqa: B018  so that an old answer could stay behind
+        return sampler
+
+    after, then = fresh(), {}
+    lines = interrupted(lambda: act(after, rows), at=-1)
+    before, after = answers(fresh()), answers(after)
+    for state in (before, after):
+        twin = fresh()
+        if state is after:
+            act(twin, rows)
+        then[str(state)] = answers(twin.partial_fit(rows[40:50]))
+    for at in sorted(set(np.linspace(1, lines, 60).astype(int).tolist())):
+        sampler = fresh()
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(lambda sampler=sampler: act(sampler, rows), at)
+        state = answers(sampler)
+        assert state in (before, after)
+        assert answers(sampler.partial_fit(rows[40:50])) == then[str(state)]
 
 
 # ---------------------------------------------------------------------- far away, tiny and huge
