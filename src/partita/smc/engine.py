@@ -19,7 +19,7 @@ from partita.models.families import begin, gains
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
 from partita.smc.replay import fill
-from partita.smc.state import SETTINGS, grown, new_state
+from partita.smc.state import SETTINGS, assemble, dismantle, grown, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
 
@@ -134,6 +134,16 @@ class Engine:
         self.state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
         if self.family is not None:
             start(self.state, self.family, n_features)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
+        parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
+        return self.__dict__ | {"state": (parts, counts, settings, log_alpha, random)}
+
+    def __setstate__(self, contents: dict[str, Any]) -> None:
+        parts, counts, settings, log_alpha, random = contents["state"]
+        copies = tuple(part.copy() for part in parts)
+        self.__dict__ = contents | {"state": assemble(copies, counts, settings, log_alpha, np.uint64(random))}
 
     @property
     def n_observations(self) -> int:

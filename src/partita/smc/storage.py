@@ -87,7 +87,7 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     arrays, count, settings, log_alpha, random = trimmed(engine.state)
     model = sampler.model_
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
-    if not isinstance(parameters["random_state"], int | None):
+    if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
         "version": VERSION,
