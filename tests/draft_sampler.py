@@ -763,7 +763,7 @@ def test_an_interrupted_call_happens_as_a_whole_or_not_at_all(model, variant, op
         if state is after:
             act(twin, rows)
         then[str(state)] = answers(twin.partial_fit(rows[40:50]))
-    for at in sorted(set(np.linspace(1, lines, 60).astype(int).tolist())):
+    for at in sorted(set(np.linspace(1, lines, 30).astype(int).tolist())):
         sampler = fresh()
         with pytest.raises(KeyboardInterrupt):
             interrupted(lambda sampler=sampler: act(sampler, rows), at)
