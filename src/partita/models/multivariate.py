@@ -75,7 +75,8 @@ def prepare(family, statistics, c, size, d):
             for k in range(j):
                 value -= statistics[c, factor + row + k] * statistics[c, factor + other + k]
             if i == j:
-                value = math.sqrt(value)
+                # Exactly, no pivot is below the prior's share of it; rounding may say otherwise.
+                value = math.sqrt(max(value, family.freedom * ratio))
                 log_determinant += 2.0 * math.log(value)
             else:
                 value /= statistics[c, factor + other + j]
@@ -142,7 +143,7 @@ def reduce(family, statistics, child, parent, size, data, x):
     posterior_precision = family.precision + size
     left = 1.0 - weight * leverage * (posterior_precision + 1.0) / posterior_precision
     left *= statistics[parent, share]
-    if left < 0.1:
+    if not left >= 0.1:  # nor where it overflows
         return False
     statistics[child, share] = left
     for i in range(d):

@@ -8,6 +8,8 @@ is the compiled one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
 from partita.models.families import begin, gains
+from partita.posterior import Posterior
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
 from partita.smc.replay import fill
+from partita.smc.snapshot import posterior_of
 from partita.smc.state import SETTINGS, assemble, dismantle, grown, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
@@ -132,18 +136,47 @@ class Engine:
         if isinstance(model, CompiledModel):
             self.family, width = model.family(n_features), model.width(n_features)
         self.state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self._posterior: Posterior | None = None
         if self.family is not None:
             start(self.state, self.family, n_features)
 
     def __getstate__(self) -> dict[str, Any]:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
-        return self.__dict__ | {"state": (parts, counts, settings, log_alpha, random)}
+        copies = tuple(part.copy() for part in parts)
+        return self.__dict__ | {"state": (copies, counts, settings, log_alpha, random), "_posterior": None}
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
         parts, counts, settings, log_alpha, random = contents["state"]
-        copies = tuple(part.copy() for part in parts)
-        self.__dict__ = contents | {"state": assemble(copies, counts, settings, log_alpha, np.uint64(random))}
+        copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
+        state = assemble(copies, counts, settings, log_alpha, np.uint64(random))
+        self.__dict__ = contents | {"state": state}
+
+    @contextmanager
+    def changing(self, long: bool = False) -> Iterator[None]:
+        """What happens inside happens as a whole or, if it fails or is interrupted, not at all.
+
+        The kernel that streams observations cannot fail, and an interruption finds it before or after some
+        observation. Everything else could be caught between two kernels: it is ``long``, needs rejuvenation,
+        or the model is a user's own. A copy of the state is kept meanwhile.
+        """
+        guarded = long or self.rejuvenation > 0 or self.family is None
+        before = self.__getstate__() if guarded else None
+        try:
+            yield
+        except BaseException:
+            if before is not None:
+                self.__setstate__(before)
+            raise
+        finally:
+            self._posterior = None
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior as it stands; later observations do not change it."""
+        if self._posterior is None:
+            self._posterior = posterior_of(self.state)
+        return self._posterior
 
     @property
     def n_observations(self) -> int:
@@ -155,18 +188,26 @@ class Engine:
         """The concentration."""
         return math.exp(progress(self.state)[2])
 
-    def check(self, encoded: Floats) -> None:
-        """Raise ValueError for an observation that is impossible under the prior."""
+    def encode(self, X: Floats) -> Floats:
+        """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
+        encoded = self.model.encode(X)
+        if encoded.shape[1] != self.widths[1]:
+            raise ValueError(
+                f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as for "
+                f"the first row, got {encoded.shape[1]}"
+            )
         bad = -1 if self.family is None else first_impossible(self.state, self.family, encoded)
         if bad >= 0:
             raise ValueError(
                 f"row {bad}: its density under the model is not finite; rescale the data or fit the model's "
                 "prior to them"
             )
+        return encoded
 
     def store(self, encoded: Floats) -> int:
         """Store observations without looking at them yet; returns the number stored in all."""
-        n = self.n_observations + len(encoded)
+        self.first_row = self.n_observations
+        n = self.first_row + len(encoded)
         if not append(self.state, encoded):
             self.state = grown(self.state, n)
             append(self.state, encoded)
@@ -189,7 +230,7 @@ class Engine:
     def _stream(self, end: int) -> None:
         if self.family is None:
             for x in range(self.n_observations, end):
-                self._put_in(x)
+                self._put_in(x, f"row {x - self.first_row}")
                 count_observation(self.state)
             return
         observe_all = stream_at_random if self.draws else stream
@@ -199,8 +240,8 @@ class Engine:
     def observe_again(self, x: int) -> None:
         """Take ``x`` out of its subproblem and let it come in anew; it may cross into another."""
         if self.family is None:
-            self._take_out(x)
-            self._put_in(x)
+            self._take_out(x, f"observation {x}")
+            self._put_in(x, f"observation {x}")
             return
         for half in (take_out, put_back):
             while not half(self.state, self.family, x):
@@ -218,22 +259,30 @@ class Engine:
         statistics, clusters, _, data, _ = views(self.state)
         statistics[c, :-1] = data[members].sum(axis=0)
         size = np.array([len(members)], np.float64)
-        statistics[c, -1] = np.asarray(self.model.log_marginal(statistics[c : c + 1, :-1], size))[0]
+        log_marginal = self._log_marginal(statistics[c : c + 1, :-1], size, f"observation {members[0]}")
+        if log_marginal[0] == -np.inf:
+            raise ValueError(f"observation {members[0]}: {type(self.model).__name__} depends on the order")
+        statistics[c, -1] = log_marginal[0]
         clusters["size"][c] = len(members)
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
-    def log_marginals_with(self, encoded: Floats, row: int) -> tuple[Array, Floats]:
+    def _log_marginal(self, totals: Floats, sizes: Floats, who: str) -> Floats:
+        """A user's model: log p(c) of many clusters; an error names ``who`` they are tried for."""
+        result = np.asarray(self.model.log_marginal(totals, sizes), np.float64)
+        if result.shape != sizes.shape or not (result < np.inf).all():
+            raise ValueError(
+                f"{who}: {type(self.model).__name__}.log_marginal must return one log-likelihood for each of "
+                f"{len(sizes)} clusters"
+            )
+        return result
+
+    def log_marginals_with(self, encoded: Floats, who: str) -> tuple[Array, Floats]:
         """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
-        after = np.asarray(
-            self.model.log_marginal(statistics[used, :-1] + encoded, clusters["size"][used] + 1.0), np.float64
-        )
-        if after.shape != used.shape or not (after < np.inf).all() or after[0] == -np.inf:
-            raise ValueError(
-                f"row {row}: {type(self.model).__name__}.log_marginal must return one finite log-likelihood "
-                f"for each of {len(used)} clusters"
-            )
+        after = self._log_marginal(statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
+        if after[0] == -np.inf:
+            raise ValueError(f"{who}: impossible under the model, even as a cluster of its own")
         return used, after
 
     def set_gains(self, used: Array, after: Floats) -> None:
@@ -241,9 +290,9 @@ class Engine:
         statistics, clusters, gain, _, _ = views(self.state)
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
-    def _put_in(self, x: int) -> None:
+    def _put_in(self, x: int, who: str) -> None:
         _, _, _, data, _ = views(self.state)
-        used, after = self.log_marginals_with(data[x], x)
+        used, after = self.log_marginals_with(data[x], who)
         self.set_gains(used, after)
         while not place(self.state, x):
             self.state = grown(self.state)
@@ -255,17 +304,18 @@ class Engine:
         statistics[child, :-1] = statistics[parent, :-1] + data[x]
         statistics[child, -1] = of_cluster[parent]
 
-    def _take_out(self, x: int) -> None:
+    def _take_out(self, x: int, who: str) -> None:
         done, detached = detach_if_room(self.state, x)
         if not done:
             self.state = grown(self.state)
             done, detached = detach_if_room(self.state, x)
         s, blocks, matrix, weight, shrinking = detached
         statistics, clusters, _, data, _ = views(self.state)
-        size = clusters["size"][shrinking] - 1
-        totals = statistics[shrinking, :-1] - data[x]
-        after = np.asarray(self.model.log_marginal(totals, size.astype(float)), np.float64)
-        clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
-        clusters["size"][shrinking] = size
-        statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
+        if len(shrinking):
+            size = clusters["size"][shrinking] - 1
+            totals = statistics[shrinking, :-1] - data[x]
+            after = self._log_marginal(totals, size.astype(float), who)
+            clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
+            clusters["size"][shrinking] = size
+            statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
         reattach_rows(self.state, s, blocks, matrix, weight)

@@ -69,6 +69,6 @@ def predictive(engine: Any, encoded: Floats, labels: Integers) -> Floats:
             spread_stored(engine.state, engine.family, engine.n_observations + k, labels, out[k])
         return out
     for k in range(len(encoded)):
-        engine.set_gains(*engine.log_marginals_with(encoded[k], k))
+        engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
         spread_scored(engine.state, labels, out[k])
     return out

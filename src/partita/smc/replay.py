@@ -142,7 +142,7 @@ def neighbour(engine: Any, s: int, x: int) -> int:
     """The subproblem other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
     if engine.family is not None:
         return int(best_other(engine.state, engine.family, s, x))
-    engine.set_gains(*engine.log_marginals_with(dismantle(engine.state)[0][0][x], x))
+    engine.set_gains(*engine.log_marginals_with(dismantle(engine.state)[0][0][x], f"observation {x}"))
     return int(best_other_scored(engine.state, s))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -21,7 +24,6 @@ from partita.smc import storage
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
 from partita.smc.replay import refine
-from partita.smc.snapshot import posterior_of
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
@@ -82,7 +84,6 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     _splitting: ClassVar[bool] = True
     model_: Model
     _engine: Engine
-    _posterior: Posterior | None
 
     def __init__(
         self,
@@ -122,7 +123,9 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any = None, *, progress: bool = False) -> Self:
         """Observe the rows of ``X`` in order, after all that came before.
 
-        Any batching of the same rows gives the same result. Parameters as in :meth:`fit`.
+        Any batching of the same rows gives the same result. A call that raises has changed nothing; one that
+        was interrupted has observed none of the rows or some of the first, as ``len(labels_)`` tells.
+        Parameters as in :meth:`fit`.
         """
         return self._observe(X, reset=not hasattr(self, "_engine"), progress=progress)
 
@@ -142,59 +145,49 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         sweeps = _whole("sweeps", sweeps, 0)
         if not self._settings()[3]:
             raise ValueError("refine needs exact weights, and so greedy resampling")
-        for _ in steps(range(sweeps), "refining", progress):
-            refine(engine)
-        self._posterior = None
+        with engine.changing(long=True):
+            for _ in steps(range(sweeps), "refining", progress):
+                refine(engine)
         return self
 
     def _observe(self, X: Any, reset: bool, progress: bool) -> Self:
         settings = self._settings()
         log_alpha = self._log_alpha()
-        previous = self.__dict__.get("n_features_in_"), self.__dict__.get("feature_names_in_")
-        try:
+        with self._same_attributes_if_it_fails():
             X = self._validated(X, reset)
-            model, engine = self._start(X, settings, log_alpha) if reset else (self.model_, self._engine)
-            encoded = model.encode(X)
-            engine.check(encoded)
-            backup = None
-            if engine.family is None and len(X) > 1:  # a user's model may fail halfway
-                backup = storage.copy(engine.state)
-        except Exception:
-            for name, value in zip(("n_features_in_", "feature_names_in_"), previous, strict=True):
-                self.__dict__.pop(name, None)
-                if value is not None:
-                    setattr(self, name, value)
-            raise
-        try:
-            end = engine.store(encoded)
-            first = end - len(encoded)
-            for stop in steps(checkpoints(first, end), "clustering", progress):
-                engine.run(stop)
-        except Exception:
-            if backup is not None:
-                engine.state = backup
-            raise
-        self.model_, self._engine, self._posterior = model, engine, None
+            engine = self._start(X, settings, log_alpha) if reset else self._engine
+            encoded = engine.encode(X)
+            with engine.changing():
+                end = engine.store(encoded)
+                for stop in steps(checkpoints(end - len(X), end), "clustering", progress):
+                    engine.run(stop)
+            self.model_, self._engine = engine.model, engine
         return self
 
-    def _start(self, X: Floats, settings: tuple[int, ...], log_alpha: float) -> tuple[Model, Engine]:
-        model = Gaussian().fit_prior(X) if self.model is None else self.model
+    @contextmanager
+    def _same_attributes_if_it_fails(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _start(self, X: Floats, settings: tuple[int, ...], log_alpha: float) -> Engine:
+        model = Gaussian().fit_prior(X) if self.model is None else copy.copy(self.model)
         if not isinstance(model, Model):
             raise TypeError(f"model must be a partita model, got {type(model).__name__}; see partita.Model")
         model.check(X.shape[1])
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         width = model.encode(X[:1]).shape[1]
-        return model, Engine(model, settings, X.shape[1], width, log_alpha, seed)
+        return Engine(model, settings, X.shape[1], width, log_alpha, seed)
 
     # ------------------------------------------------------------------ asking
 
     @property
     def posterior_(self) -> Posterior:
         """The posterior as it stands; later observations do not change it."""
-        engine = self._fitted()
-        if self._posterior is None:
-            self._posterior = posterior_of(engine.state)
-        return self._posterior
+        return self._fitted().posterior
 
     @property
     def labels_(self) -> Integers:
@@ -217,9 +210,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             column: the probability of a new cluster.
         """
         engine = self._fitted()
-        X = self._validated(X, reset=False)
-        encoded = self.model_.encode(X)
-        engine.check(encoded)
+        encoded = engine.encode(self._validated(X, reset=False))
         return predictive(engine, encoded, self.labels_)
 
     def predict(self, X: Any) -> Integers:
@@ -294,7 +285,8 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             if self.alpha != "auto":
                 raise ValueError(f'alpha must be a positive number or "auto", got {self.alpha!r}')
             return 0.0
-        if not (isinstance(self.alpha, int | float | np.number) and 0.0 < self.alpha < math.inf):
+        number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
+        if not (number and 0.0 < self.alpha < math.inf):
             raise ValueError(f'alpha must be a positive number or "auto", got {self.alpha!r}')
         return math.log(self.alpha)
 

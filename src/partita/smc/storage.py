@@ -55,13 +55,6 @@ class FileError(ValueError):
     """A file that is not a saved sampler, or is damaged."""
 
 
-def copy(state: Any) -> Any:
-    """An independent copy of a state."""
-    parts, counts, settings, log_alpha, random, _ = dismantle(state)
-    copies = tuple(part.copy() for part in parts)
-    return assemble(copies, counts, settings, log_alpha, np.uint64(random))
-
-
 def trimmed(state: Any) -> tuple[dict[str, Array], dict[str, int], Array, float, int]:
     """The state's arrays, cut to what is in use, and its counts, settings, log α and random state."""
     compact(state)
@@ -164,7 +157,7 @@ def load(kind: Any, path: str | PathLike[str], model: Model | None) -> Any:
         float.fromhex(header["log_alpha"]),
         np.uint64(header["random"]),
     )
-    sampler.model_, sampler._engine, sampler._posterior = model, engine, None
+    sampler.model_, sampler._engine = model, engine
     return sampler
 
 
