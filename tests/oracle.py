@@ -14,7 +14,8 @@ import numpy as np
 from scipy.special import betaln, gammaln, logsumexp, multigammaln
 
 import partita as pt
-from partita.smc import storage
+from partita.smc.packing import chain
+from partita.smc.state import ARRAYS, COUNTS, dismantle
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140]
 
@@ -303,9 +304,61 @@ def check_invariants(sampler, X, m, *, exact=True):
             assert len(components(particles)) == 1, "a subproblem that should have been split"
     assert abs(sampler.posterior_.log_density() - best) < 1e-8 * max(1.0, abs(best))
     assert sampler._splitting or len(found) == 1
-    arrays, counts, *_ = storage.trimmed(sampler._engine.state)
-    storage.validate(arrays, counts)
+    check_state(sampler._engine.state)
     return found
+
+
+def check_state(state):
+    """The invariants that `partita.smc.state` lists, of the arrays themselves."""
+    parts, counts, *_ = dismantle(state)
+    part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
+    observations = part["observations"][: count["n_observations"]]
+    blocks, subproblems = part["blocks"][: count["n_blocks"]], part["subproblems"][: count["n_subproblems"]]
+    met, cells, weights, clusters = [], 0, 0, []
+    for s, (at, first, rows, columns, n_clusters) in enumerate(subproblems.tolist()):
+        if rows == 0:
+            continue
+        own, ids, matrix = np.split(
+            part["cells"][at : at + columns + n_clusters + rows * columns], [columns, columns + n_clusters]
+        )
+        for j, b in enumerate(own):
+            head, size, subproblem, column = blocks[b].tolist()
+            assert (subproblem, column) == (s, j)
+            assert size > 0
+            x = head
+            for _ in range(size):
+                met.append(x)
+                assert observations["block"][x] == b
+                assert observations["previous"][observations["next"][x]] == x
+                x = observations["next"][x]
+            assert x == head
+        matrix = matrix.reshape(rows, columns)
+        assert sorted(set(matrix.ravel().tolist())) == sorted(ids.tolist())
+        held = {}
+        for row in matrix:
+            for c in set(row.tolist()):
+                columns_of = tuple(np.flatnonzero(row == c))
+                assert held.setdefault(c, columns_of) == columns_of
+                assert part["clusters"]["size"][c] == blocks["size"][own[row == c]].sum()
+        assert len(set(held.values())) == n_clusters
+        assert len(np.unique(matrix, axis=0)) == rows
+        assert len(np.unique(matrix, axis=1).T) == columns
+        assert (np.diff(part["weights"][first : first + rows]) <= 0.0).all()
+        clusters += ids.tolist()
+        cells, weights = cells + columns + n_clusters + rows * columns, weights + rows
+    assert sorted(met) == list(range(len(observations)))
+    assert (count["live_cells"], count["live_weights"]) == (cells, weights)
+    check_free(count["free_block"], blocks["head"], blocks["size"] == 0)
+    check_free(count["free_subproblem"], subproblems["cells"], subproblems["rows"] == 0)
+    used = np.isin(np.arange(count["n_clusters"]), [0, *clusters])
+    assert len(clusters) == len(set(clusters))
+    check_free(count["free_cluster"], part["clusters"]["size"][: count["n_clusters"]], ~used)
+
+
+def check_free(first, following, free):
+    """The free entries, and they alone, form one list."""
+    found = chain(first, following)
+    assert sorted(found) == np.flatnonzero(free).tolist()
 
 
 def assert_same_factors(found, expected, tolerance=1e-8):

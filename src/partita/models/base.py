@@ -77,6 +77,9 @@ class CompiledModel(Model):
         """Length of a cluster's row of statistics."""
         raise TypeError(f"{type(self).__name__} must define width(n_features)")
 
+    def check_encoded(self, data: Floats) -> None:
+        """Raise ValueError for data that :meth:`encode` cannot have returned, though they are finite."""
+
     def fit_prior(self, X: Array, labels: Array | None = None) -> Any:
         """Hyperparameters by empirical Bayes.
 

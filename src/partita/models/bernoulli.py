@@ -107,6 +107,9 @@ class Bernoulli(CompiledModel):
             raise ValueError(f"row {first_row + row}, column {column}: {X[row, column]:g} is neither 0 nor 1")
         return np.ascontiguousarray(X)
 
+    def check_encoded(self, data: Floats) -> None:
+        self.encode(data)
+
     def family(self, n_features: int) -> BernoulliFamily:
         return BernoulliFamily(per_feature("a", self.a, n_features), per_feature("b", self.b, n_features))
 

@@ -137,6 +137,9 @@ class Categorical(CompiledModel):
             )
         return np.ascontiguousarray(X)
 
+    def check_encoded(self, data: Floats) -> None:
+        self.encode(data)
+
     def family(self, n_features: int) -> CategoricalFamily:
         first = np.cumsum([0, *self._levels(n_features)], dtype=np.int64)
         return CategoricalFamily(first, np.concatenate(self._pseudo_counts(n_features)))

@@ -7,7 +7,7 @@ holds them all. A *cluster* is a distinct set of blocks with its statistics, sha
 contain it. Blocks only ever join as particles agree, so settled observations cost a few bytes each and no
 step touches them, and the matrix shrinks again when uncertainty resolves.
 
-Invariants, checked by :func:`partita.smc.storage.validate`:
+Invariants:
 
 - every observation is in one block, every block in one column of one subproblem's matrix;
 - in each row equal ids mean the same cluster, and an id stands for the same blocks in every row;

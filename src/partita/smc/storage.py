@@ -1,15 +1,17 @@
 """Saving and loading: one file, versioned and checksummed, read without executing anything.
 
-    magic (8 bytes) | length of header (8 bytes) | header: JSON | arrays, one after the other | SHA-256
+    magic (7 bytes) | version (1 byte) | length of header (8 bytes) | header: JSON | arrays | SHA-256
 
-The header names the sampler's class, parameters and model, and each array's type and shape. The arrays are
-those of the state, cut to what is in use. A file that fails any check is refused before a sampler is made.
+The header names the sampler's class, parameters and model, and each array's shape; the arrays are those of
+:mod:`partita.smc.packing`, one after the other. A file that fails any check is refused before a sampler is
+made. The checksum tells of accidents; that a file made with intent does no harm is up to the other checks.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from os import PathLike
 from pathlib import Path
@@ -23,89 +25,64 @@ from partita.models.bernoulli import Bernoulli
 from partita.models.categorical import Categorical
 from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
-from partita.smc.engine import Engine
-from partita.smc.state import (
-    ARRAYS,
-    BLOCK,
-    CLUSTER,
-    COUNTS,
-    OBSERVATION,
-    SUBPROBLEM,
-    assemble,
-    compact,
-    dismantle,
-)
+from partita.smc.engine import Engine, views
+from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
+from partita.smc.state import ARRAYS, COUNTS, SETTINGS, dismantle
 
-MAGIC = b"PARTITA\x01"
+MAGIC = b"PARTITA"
 VERSION = 1
-DTYPES = {
-    "data": np.dtype("<f8"),
-    "observations": OBSERVATION,
-    "blocks": BLOCK,
-    "clusters": CLUSTER,
-    "statistics": np.dtype("<f8"),
-    "subproblems": SUBPROBLEM,
-    "cells": np.dtype("<i8"),
-    "weights": np.dtype("<f8"),
-}
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
+LIMITS = {  # of the settings
+    "particles": (1, 2**31),
+    "resampling": (0, 3),
+    "merging": (0, 1),
+    "exact": (0, 1),
+    "splitting": (0, 1),
+    "rejuvenation": (0, 2**31),
+    "learn_alpha": (0, 1),
+}
 
 
 class FileError(ValueError):
     """A file that is not a saved sampler, or is damaged."""
 
 
-def trimmed(state: Any) -> tuple[dict[str, Array], dict[str, int], Array, float, int]:
-    """The state's arrays, cut to what is in use, and its counts, settings, log α and random state."""
-    compact(state)
-    parts, counts, settings, log_alpha, random, _ = dismantle(state)
-    count = dict(zip(COUNTS, counts.tolist(), strict=True))
-    used = {
-        "data": "n_observations",
-        "observations": "n_observations",
-        "blocks": "n_blocks",
-        "clusters": "n_clusters",
-        "statistics": "n_clusters",
-        "subproblems": "n_subproblems",
-        "cells": "end_cells",
-        "weights": "end_weights",
-    }
-    arrays = {name: part[: count[used[name]]] for name, part in zip(ARRAYS, parts, strict=True)}
-    return arrays, count, settings, float(log_alpha), int(random)
+# ---------------------------------------------------------------------- writing
 
 
 def save(sampler: Any, path: str | PathLike[str]) -> None:
     """Write a fitted sampler to ``path``."""
-    engine = sampler._fitted()
-    arrays, count, settings, log_alpha, random = trimmed(engine.state)
-    model = sampler.model_
+    engine, model = sampler._fitted(), sampler.model_
+    _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
+    arrays = pack(engine.state)
+    built_in = type(model) is MODELS.get(type(model).__name__)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
-        "version": VERSION,
         "sampler": type(sampler).__name__,
-        "parameters": {name: _plain(value) for name, value in parameters.items()},
+        "parameters": _plain(parameters),
         "model": type(model).__name__,
-        "model_parameters": {name: _plain(value) for name, value in model.get_params(deep=False).items()}
-        if type(model).__name__ in MODELS
-        else None,
+        "model_parameters": _plain(model.get_params(deep=False)) if built_in else None,
         "learnt_model": sampler.model is None,
         "n_features": sampler.n_features_in_,
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
-        "counts": count,
+        "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
-        "log_alpha": log_alpha.hex(),
-        "random": random,
+        "log_alpha": float(log_alpha).hex(),
+        "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
     text = json.dumps(header).encode()
-    contents = [np.ascontiguousarray(array).tobytes() for array in arrays.values()]
-    body = b"".join([MAGIC, len(text).to_bytes(8, "little"), text, *contents])
+    contents = [np.ascontiguousarray(arrays[name], dtype).tobytes() for name, dtype in PACKED.items()]
+    body = b"".join([MAGIC, bytes([VERSION]), len(text).to_bytes(8, "little"), text, *contents])
     target = Path(path)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
-        partial.write_bytes(body + hashlib.sha256(body).digest())
+        with partial.open("wb") as file:
+            file.write(body + hashlib.sha256(body).digest())
+            file.flush()
+            os.fsync(file.fileno())
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
@@ -117,152 +94,118 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
     return value
+
+
+# ---------------------------------------------------------------------- reading
 
 
 def load(kind: Any, path: str | PathLike[str], model: Model | None) -> Any:
     """Read a sampler of class ``kind`` from ``path``."""
     header, arrays = read(Path(path))
+    try:
+        return _sampler(kind, header, arrays, model, path)
+    except FileError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise FileError(f"{path} is damaged: {error}") from error
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the arrays of a file whose frame is in order."""
+    raw = path.read_bytes()
+    if not raw.startswith(MAGIC):
+        raise FileError(f"{path} is not a saved Partita sampler")
+    start = len(MAGIC) + 9
+    if len(raw) < start + 32 or hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
+        raise FileError(f"{path} is damaged: it is truncated, or its checksum does not match")
+    if raw[len(MAGIC)] != VERSION:
+        raise FileError(f"{path} has format version {raw[len(MAGIC)]}; this Partita reads version {VERSION}")
+    at = start + int.from_bytes(raw[start - 8 : start], "little")
+    try:
+        header = json.loads(raw[start:at])
+        shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise FileError(f"{path} is damaged: its header cannot be read") from error
+    arrays = {}
+    for name, dtype in PACKED.items():
+        end = at + dtype.itemsize * math.prod(shapes[name])
+        if len(shapes[name]) != DIMENSIONS[name] or end > len(raw) - 32:
+            raise FileError(f"{path} is damaged: the shape of {name} is not that of what follows")
+        arrays[name] = np.frombuffer(raw[at:end], dtype).reshape(shapes[name]).copy()
+        at = end
+    if at != len(raw) - 32:
+        raise FileError(f"{path} is damaged: something follows the last array, {name}")
+    return header, arrays
+
+
+def _whole(value: Any, low: int = 0, high: int = 2**62) -> int:
+    """``value`` if it is an integer from low to high."""
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{value!r} is no whole number from {low} to {high}")
+    return value
+
+
+def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, path: Any) -> Any:
+    """The sampler that a file describes, or an error of any kind."""
     if header["sampler"] != kind.__name__:
         raise FileError(f"{path} holds a {header['sampler']}: load it with {header['sampler']}.load")
-    stored = header["model"]
-    if model is None:
-        if stored not in MODELS:
-            raise FileError(
-                f"{path} was made with a model of your own: pass it, load(path, model={stored}(...))"
-            )
-        model = MODELS[stored](**header["model_parameters"])
-    elif type(model).__name__ != stored:
-        raise FileError(f"{path} was made with model {stored}, not {type(model).__name__}")
-    sampler = kind(model=None if header["learnt_model"] else model, **header["parameters"])
-    sampler.n_features_in_ = header["n_features"]
-    if header["feature_names"]:
-        sampler.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    settings = tuple(header["settings"])
-    engine = Engine(model, settings, header["n_features"], arrays["data"].shape[1], 0.0, 0)
-    width = dismantle(engine.state)[0][4].shape[1]
-    if width != arrays["statistics"].shape[1]:
-        raise FileError(
-            f"{path} does not fit the model: {arrays['statistics'].shape[1]} statistics, not {width}"
-        )
-    if isinstance(model, CompiledModel) and not np.array_equal(
-        dismantle(engine.state)[0][4][0], arrays["statistics"][0]
-    ):
-        raise FileError(f"{path} was made with other hyperparameters than those of the model given")
-    validate(arrays, header["counts"], path)
-    engine.state = assemble(
-        tuple(arrays[name] for name in ARRAYS),
-        np.array([header["counts"][name] for name in COUNTS], np.int64),
-        np.array(settings, np.int64),
-        float.fromhex(header["log_alpha"]),
-        np.uint64(header["random"]),
+    model = _model(header, model, path)
+    sampler = kind(model=None if header["learnt_model"] is True else model, **header["parameters"])
+    n_features, names = _whole(header["n_features"], 1), header["feature_names"]
+    sampler.n_features_in_ = n_features
+    if names:
+        require(len(names) == n_features and all(isinstance(name, str) for name in names), "feature_names")
+        sampler.feature_names_in_ = np.array(names, dtype=object)
+    require(len(header["settings"]) == len(SETTINGS), "settings")
+    settings = tuple(
+        _whole(value, *LIMITS[name]) for name, value in zip(SETTINGS, header["settings"], strict=True)
     )
+    setting = dict(zip(SETTINGS, settings, strict=True))
+    require(not (setting["exact"] and setting["resampling"]), "settings")
+    require(arrays["shapes"][:, 1] <= setting["particles"], "shapes")
+    log_alpha = float.fromhex(header["log_alpha"])
+    require(math.isfinite(log_alpha), "log_alpha")
+    check(arrays)
+    model.check(n_features)
+    width = model.encode(np.zeros((1, n_features))).shape[1] if isinstance(model, CompiledModel) else None
+    require(width in (None, arrays["data"].shape[1]), "data")
+    engine = Engine(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0)
+    empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
+    if len(empty) != arrays["statistics"].shape[1]:
+        raise FileError(f"{path} does not fit the model: it has other statistics")
+    next_alpha = _whole(header["next_alpha"])
+    random = _whole(header["random"], high=2**64 - 1)
+    engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random)
+    _check_data(engine, path)
     sampler.model_, sampler._engine = model, engine
     return sampler
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays of a file, checked."""
-    raw = path.read_bytes()
-    if raw[: len(MAGIC) - 1] != MAGIC[:-1]:
-        raise FileError(f"{path} is not a saved Partita sampler")
-    if len(raw) < 48 or hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
-        raise FileError(f"{path} is damaged: it is truncated, or its checksum does not match")
-    size = int.from_bytes(raw[8:16], "little")
-    header = json.loads(raw[16 : 16 + size])
-    if header["version"] != VERSION:
-        raise FileError(
-            f"{path} has format version {header['version']}; this Partita reads version {VERSION}"
-        )
-    arrays, at = {}, 16 + size
-    for name, dtype in DTYPES.items():
-        shape = tuple(header["arrays"][name])
-        end = at + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        if end > len(raw) - 32:
-            raise FileError(f"{path} is damaged: array {name} is too long")
-        arrays[name] = np.frombuffer(raw[at:end], dtype).reshape(shape).copy()
-        at = end
-    return header, arrays
+def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
+    """The model of a file: the one given, if it may be the same, or a built-in one made anew."""
+    name, parameters = header["model"], header["model_parameters"]
+    if given is None:
+        if parameters is None:
+            raise FileError(
+                f"{path} was made with a model of your own: pass it, load(path, model={name}(...))"
+            )
+        return MODELS[name](**parameters)
+    if type(given).__name__ != name or (type(given) is MODELS.get(name)) == (parameters is None):
+        raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
+    if parameters is not None and _plain(given.get_params(deep=False)) != parameters:
+        raise FileError(f"{path} was made with other hyperparameters than those of the model given")
+    return given
 
 
-def validate(arrays: dict[str, Array], count: dict[str, int], path: Any = "the state") -> None:
-    """Raise FileError unless the arrays are a state that kernels may follow.
-
-    Checks the invariants that :mod:`partita.smc.state` lists, and with them every index.
-    """
-
-    def require(holds: Any, what: str) -> None:
-        if not np.all(holds):
-            raise FileError(f"{path} is damaged: {what}")
-
-    observations, blocks, subproblems = arrays["observations"], arrays["blocks"], arrays["subproblems"]
-    cells, weights, n_clusters = arrays["cells"], arrays["weights"], len(arrays["clusters"])
-    n, n_blocks = len(observations), len(blocks)
-    require(len(arrays["data"]) == n and len(arrays["statistics"]) == n_clusters, "lengths differ")
-    for name, bound in (("block", n_blocks), ("next", n), ("previous", n)):
-        require((observations[name] >= 0) & (observations[name] < bound), f"observations.{name}")
-    require(observations["previous"][observations["next"]] == np.arange(n), "members are not in circles")
-    require(observations["block"][observations["next"]] == observations["block"], "members leave their block")
-    sizes = np.bincount(observations["block"], minlength=n_blocks)
-    require(sizes[blocks["size"] > 0] == blocks["size"][blocks["size"] > 0], "sizes of blocks")
-    require(sizes[blocks["size"] == 0] == 0, "members of a free block")
-    used = np.flatnonzero(blocks["size"] > 0)
-    require((blocks["head"][used] >= 0) & (blocks["head"][used] < n), "heads of blocks")
-    require(observations["block"][blocks["head"][used]] == used, "heads of blocks")
-    live = np.flatnonzero(subproblems["rows"] > 0)
-    placed = np.zeros(n_blocks, bool)
-    member_sizes = blocks["size"]
-    total_cells = total_weights = 0
-    for s in live:
-        at, first, rows, columns, clusters = (int(v) for v in subproblems[s])
-        end = at + columns + clusters + rows * columns
-        require(columns > 0 and clusters > 0 and at >= 0 and end <= len(cells), "extent of a subproblem")
-        require(first >= 0 and first + rows <= len(weights), "extent of a subproblem")
-        own, ids = cells[at : at + columns], cells[at + columns : at + columns + clusters]
-        matrix = cells[at + columns + clusters : end].reshape(rows, columns)
-        require((own >= 0) & (own < n_blocks), "blocks of a subproblem")
-        require(~placed[own], "a block stands in two places")
-        placed[own] = True
-        require(blocks["subproblem"][own] == s, "a block's subproblem")
-        require(blocks["column"][own] == np.arange(columns), "a block's column")
-        require((ids > 0) & (ids < n_clusters), "clusters of a subproblem")
-        require(np.array_equal(np.unique(matrix), np.sort(ids)), "clusters of a subproblem")
-        require(len(np.unique(matrix, axis=0)) == rows, "two particles are equal")
-        require(len(np.unique(matrix, axis=1).T) == columns, "two columns are equal")
-        _check_clusters(matrix, member_sizes[own], arrays["clusters"]["size"], require)
-        weight = weights[first : first + rows]
-        require(np.isfinite(weight) & (np.diff(weight, prepend=np.inf) <= 0), "weights")
-        require(abs(np.exp(weight).sum() - 1.0) < 1e-6, "weights are not normalised")
-        total_cells, total_weights = total_cells + end - at, total_weights + rows
-    require(placed[used], "a block stands nowhere")
-    require((count["live_cells"], count["live_weights"]) == (total_cells, total_weights), "counts")
-    for name, key, field, free in (
-        ("free_block", "blocks", "head", blocks["size"] == 0),
-        ("free_subproblem", "subproblems", "cells", subproblems["rows"] == 0),
-    ):
-        _check_list(count[name], arrays[key][field], free, require)
-
-
-def _check_clusters(matrix: Array, block_sizes: Array, cluster_sizes: Array, require: Any) -> None:
-    """An id stands for the same columns in every row, and its size is theirs."""
-    ids, inverse = np.unique(matrix, return_inverse=True)
-    inverse = inverse.reshape(matrix.shape)
-    held = np.zeros((len(ids), matrix.shape[1]), bool)
-    first_row = np.full(len(ids), -1)
-    for i in range(len(matrix) - 1, -1, -1):
-        first_row[inverse[i]] = i
-    for k, i in enumerate(first_row):
-        held[k] = inverse[i] == k
-    for row in inverse:
-        present = np.unique(row)
-        require((row[None, :] == present[:, None]) == held[present], "a cluster differs between particles")
-    require(held @ block_sizes == cluster_sizes[ids], "size of a cluster")
-
-
-def _check_list(head: int, following: Array, free: Array, require: Any) -> None:
-    """The free entries form one list."""
-    seen = 0
-    while head >= 0:
-        require(head < len(following) and free[head] and seen <= len(following), "list of free entries")
-        head, seen = int(following[head]), seen + 1
-    require(seen == int(np.count_nonzero(free)), "list of free entries")
+def _check_data(engine: Engine, path: Any) -> None:
+    """The observations must be possible under the model, and a user's model the one it was."""
+    statistics, clusters, _, data, _ = views(engine.state)
+    if isinstance(engine.model, CompiledModel):
+        engine.model.check_encoded(data)
+        return
+    found = engine.model.log_marginal(statistics[1:, :-1], clusters["size"][1:].astype(np.float64))
+    if not np.allclose(found, statistics[1:, -1], rtol=1e-9, atol=1e-9):
+        raise FileError(f"{path} was made with other hyperparameters than those of the model given")

@@ -1,0 +1,253 @@
+"""A state as plain arrays with nothing in them to go wrong twice, for files and databases.
+
+What the state holds more than once, or only for speed, is left out and derived again: links between members
+of a block, back references, sizes of clusters, lists of free entries. What remains, in order of the
+subproblems' slots:
+
+- ``data``: the observations, as the model has encoded them;
+- ``members``: their numbers, block after block, each block from its first member on; ``sizes`` of the blocks;
+- ``shapes``: of each subproblem its slot and its numbers of rows, columns and clusters;
+- ``free_slots``: the slots that subproblems to come will take, in that order, which decides ties;
+- ``cells``: (rows × columns) of each subproblem, clusters numbered within it;
+- ``weights`` of the rows, ``scores`` and ``statistics`` of the clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita._typing import Array, Integers
+from partita.smc.state import ARRAYS, BLOCK, CLUSTER, COUNTS, OBSERVATION, SUBPROBLEM, assemble, dismantle
+
+PACKED = {
+    "data": np.dtype("<f8"),
+    "members": np.dtype("<i8"),
+    "sizes": np.dtype("<i8"),
+    "shapes": np.dtype("<i8"),
+    "free_slots": np.dtype("<i8"),
+    "cells": np.dtype("<i4"),
+    "weights": np.dtype("<f8"),
+    "scores": np.dtype("<f8"),
+    "statistics": np.dtype("<f8"),
+}
+DIMENSIONS = {name: 2 if name in ("data", "shapes", "statistics") else 1 for name in PACKED}
+
+
+def ragged(starts: Integers, lengths: Integers) -> Integers:
+    """The indices start, …, start + length − 1 of each piece, one piece after the other."""
+    result: Integers = np.repeat(starts - offsets(lengths), lengths) + np.arange(lengths.sum())
+    return result
+
+
+def offsets(lengths: Integers) -> Integers:
+    """Where each piece starts when they stand one after the other."""
+    result: Integers = np.cumsum(lengths) - lengths
+    return result
+
+
+def chain(first: int, following: Integers) -> list[int]:
+    """The entries of a list that is linked through an array and ends with a negative number."""
+    links, found = following.tolist(), []
+    while first >= 0:
+        found.append(first)
+        first = links[first]
+    return found
+
+
+def pack(state: Any) -> dict[str, Array]:
+    """The arrays that :func:`unpack` makes the state from."""
+    parts, counts, _, _, _, _ = dismantle(state)
+    part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
+    blocks, subproblems = part["blocks"], part["subproblems"][: count["n_subproblems"]]
+    slots = np.flatnonzero(subproblems["rows"] > 0)
+    live = subproblems[slots]
+    own_blocks = part["cells"][ragged(live["cells"], live["columns"])]
+    ids = part["cells"][ragged(live["cells"] + live["columns"], live["clusters"])]
+    number = np.zeros(count["n_clusters"], np.int64)
+    number[ids] = ragged(np.zeros_like(live["clusters"]), live["clusters"])
+    matrices = ragged(live["cells"] + live["columns"] + live["clusters"], live["rows"] * live["columns"])
+    following = part["observations"]["next"].tolist()
+    members = []
+    for head, size in zip(
+        blocks["head"][own_blocks].tolist(), blocks["size"][own_blocks].tolist(), strict=True
+    ):
+        x = head
+        for _ in range(size):
+            members.append(x)
+            x = following[x]
+    return {
+        "data": part["data"][: count["n_observations"]].copy(),
+        "members": np.array(members, np.int64),
+        "sizes": blocks["size"][own_blocks],
+        "shapes": np.column_stack([slots, live["rows"], live["columns"], live["clusters"]]),
+        "free_slots": np.array(chain(count["free_subproblem"], subproblems["cells"]), np.int64),
+        "cells": number[part["cells"][matrices]].astype(np.int32),
+        "weights": part["weights"][ragged(live["weights"], live["rows"])],
+        "scores": part["clusters"]["score"][ids],
+        "statistics": part["statistics"][ids],
+    }
+
+
+def require(holds: Any, what: str) -> None:
+    """Raise ValueError unless all of ``holds``."""
+    if not np.all(holds):
+        raise ValueError(f"{what} make no sense")
+
+
+def check(packed: dict[str, Array]) -> None:
+    """Raise ValueError unless the arrays are a state, whatever kernels may do with it."""
+    members, sizes, shapes = packed["members"], packed["sizes"], packed["shapes"]
+    require(np.array_equal(np.sort(members), np.arange(len(packed["data"]))), "members")
+    require(len(members) > 0 and len(sizes) > 0, "members")
+    require((sizes >= 1) & (sizes <= len(members)), "sizes")
+    require(sizes.sum() == len(members), "sizes")
+    require(shapes.shape[1] == 4 and len(shapes) > 0, "shapes")
+    slots, rows, columns, clusters = shapes.T
+    taken = np.sort(np.concatenate([slots, packed["free_slots"]]))
+    require(np.array_equal(taken, np.arange(len(taken))) and (np.diff(slots) > 0).all(), "slots")
+    lengths = (
+        (rows, packed["weights"]),
+        (columns, sizes),
+        (clusters, packed["scores"]),
+        (clusters, packed["statistics"]),
+    )
+    for counts, array in lengths:
+        require((counts >= 1) & (counts <= len(array)), "shapes")
+        require(counts.sum() == len(array), "shapes")
+    require((rows * columns).sum() == len(packed["cells"]), "shapes")
+    for name in ("data", "scores", "statistics"):
+        require(np.isfinite(packed[name]), name)
+    check_weights(packed["weights"], offsets(rows))
+    check_cells(packed["cells"].astype(np.int64), rows, columns, clusters)
+
+
+def check_weights(weights: Array, starts: Integers) -> None:
+    """They are log-weights, normalised and in descending order within each subproblem."""
+    require(np.isfinite(weights) & (weights < 1e-6), "weights")
+    descends = np.diff(weights, prepend=np.inf) <= 0.0
+    descends[starts] = True
+    require(descends, "weights")
+    require(abs(np.add.reduceat(np.exp(weights), starts) - 1.0) < 1e-6, "weights")
+
+
+def check_cells(cells: Integers, rows: Integers, columns: Integers, clusters: Integers) -> None:
+    """A number stands for the same columns in every row; rows are distinct partitions, columns differ."""
+    own = np.repeat(np.arange(len(rows)), rows * columns)
+    require((cells >= 0) & (cells < clusters[own]), "cells")
+    cluster = cells + offsets(clusters)[own]
+    column = ragged(np.repeat(offsets(columns), rows), np.repeat(columns, rows))
+    row = np.repeat(np.arange(rows.sum()), np.repeat(columns, rows))
+    n_columns, n_clusters = int(columns.sum()), int(clusters.sum())
+    pairs = np.unique(cluster * n_columns + column)
+    held = np.bincount(pairs // n_columns, minlength=n_clusters)  # columns that the cluster ever holds
+    require(held >= 1, "cells")
+    present, times = np.unique(row * n_clusters + cluster, return_counts=True)
+    require(times == held[present % n_clusters], "cells")
+    codes = scramble(np.arange(n_columns))
+    of_cluster = np.add.reduceat(codes[pairs % n_columns], offsets(held))
+    of_cell = scramble(of_cluster)[cluster]
+    of_row = np.add.reduceat(scramble(codes[column] + of_cell), offsets(np.repeat(columns, rows)))
+    of_column = np.zeros(n_columns, np.uint64)
+    np.add.at(of_column, column, scramble(scramble(row) + of_cell))
+    require(len(np.unique(of_row)) == len(of_row), "cells")
+    require(len(np.unique(of_column)) == len(of_column), "cells")
+
+
+def scramble(values: Array) -> Array:
+    """A 64-bit code of each value, as good as random (SplitMix64)."""
+    z: Array = values.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def unpack(
+    packed: dict[str, Array],
+    empty: Array,
+    next_alpha: int,
+    settings: tuple[int, ...],
+    log_alpha: float,
+    random: int,
+) -> Any:
+    """The state that :func:`pack` has packed.
+
+    Parameters
+    ----------
+    packed : dict
+        Arrays, which have passed :func:`check`.
+    empty : array
+        Statistics of the empty cluster.
+    next_alpha, settings, log_alpha, random
+        The numbers of the same names in the state.
+    """
+    members, sizes = packed["members"], packed["sizes"]
+    slots, rows, columns, clusters = packed["shapes"].T
+    n, n_blocks, n_clusters = len(members), len(sizes), int(clusters.sum())
+    first = offsets(sizes)
+
+    following = np.arange(1, n + 1)
+    following[first + sizes - 1] = first
+    observations = np.zeros(n, OBSERVATION)
+    observations["block"][members] = np.repeat(np.arange(n_blocks), sizes)
+    observations["next"][members] = members[following]
+    observations["previous"][members[following]] = members
+
+    blocks = np.zeros(n_blocks, BLOCK)
+    blocks["head"], blocks["size"] = members[first], sizes
+    blocks["subproblem"] = np.repeat(slots, columns)
+    blocks["column"] = ragged(np.zeros_like(columns), columns)
+
+    own = np.repeat(np.arange(len(rows)), rows * columns)
+    matrix = packed["cells"] + 1 + offsets(clusters)[own]  # cluster 0 is the empty one
+    parts = (
+        (columns, np.arange(n_blocks)),
+        (clusters, np.arange(1, n_clusters + 1)),
+        (rows * columns, matrix),
+    )
+    extent = columns + clusters + rows * columns
+    cells, at = np.zeros(extent.sum(), np.int64), offsets(extent)
+    for lengths, values in parts:
+        cells[ragged(at, lengths)] = values
+        at = at + lengths
+
+    column = ragged(np.repeat(offsets(columns), rows), np.repeat(columns, rows))
+    pairs = np.unique(matrix * n_blocks + column)
+    table = np.zeros(n_clusters + 1, CLUSTER)
+    table["score"][1:] = packed["scores"]
+    np.add.at(table["size"], pairs // n_blocks, sizes[pairs % n_blocks])
+
+    free = packed["free_slots"]
+    subproblems = np.zeros(len(slots) + len(free), SUBPROBLEM)
+    for name, values in (("rows", rows), ("columns", columns), ("clusters", clusters)):
+        subproblems[name][slots] = values
+    subproblems["cells"][slots], subproblems["weights"][slots] = offsets(extent), offsets(rows)
+    subproblems["cells"][free] = np.append(free[1:], -1)[: len(free)]
+
+    counts = {
+        "n_observations": n,
+        "n_blocks": n_blocks,
+        "n_clusters": n_clusters + 1,
+        "n_subproblems": len(subproblems),
+        "free_block": -1,
+        "free_cluster": -1,
+        "free_subproblem": int(free[0]) if len(free) else -1,
+        "end_cells": len(cells),
+        "end_weights": len(packed["weights"]),
+        "live_cells": len(cells),
+        "live_weights": len(packed["weights"]),
+        "next_alpha": next_alpha,
+    }
+    arrays = (
+        packed["data"].copy(),
+        observations,
+        blocks,
+        table,
+        np.concatenate([empty[None], packed["statistics"]]),
+        subproblems,
+        cells,
+        packed["weights"].copy(),
+    )
+    numbers = np.array([counts[name] for name in COUNTS], np.int64)
+    return assemble(arrays, numbers, np.array(settings, np.int64), log_alpha, np.uint64(random))
