@@ -32,6 +32,19 @@ def test_import_is_fast():
     assert min(in_a_fresh_interpreter(code) for _ in range(3)) < 0.1  # in practice a few milliseconds
 
 
+def test_the_helper_compiles_all_but_the_loop():
+    """The two processes that prepare a first use must not do the same work."""
+    code = (
+        "import json, partita._warmup as w; from numba.core.dispatcher import Dispatcher; "
+        "found = []; real = Dispatcher.compile; "
+        "Dispatcher.compile = lambda self, sig: (found.append(self.py_func.__name__), real(self, sig))[1]; "
+        "w.compile_the_rest(); print(json.dumps(sorted(set(found))))"
+    )
+    compiled = in_a_fresh_interpreter(code)
+    assert {"assemble", "dismantle", "append", "gather", "label_blocks", "measure"} <= set(compiled)
+    assert "stream" not in compiled
+
+
 def test_clustering_draws_no_pictures():
     """What the samplers need is loaded with them, pictures and progress bars are not."""
     code = "import json, sys, partita; partita.SplitSMC; print(json.dumps(sorted(sys.modules)))"

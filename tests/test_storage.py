@@ -637,7 +637,7 @@ def test_two_particles_that_are_one(path):
     """Under two sets of numbers for the same clusters."""
 
     def edit(header, arrays):
-        _, rows, columns, clusters = arrays["shapes"][0]
+        _, _, columns, clusters = arrays["shapes"][0]
         first = arrays["cells"][:columns]
         arrays["cells"] = np.concatenate([first, first + clusters])
         arrays["weights"] = np.log([0.5, 0.5])

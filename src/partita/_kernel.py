@@ -11,6 +11,8 @@ fancy index or array expression inside one costs more compile time than a page o
 from pathlib import Path
 
 from numba import njit
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 
 
 def _forget_stale_kernels(package: Path) -> None:
@@ -30,6 +32,58 @@ def _forget_stale_kernels(package: Path) -> None:
 
 _forget_stale_kernels(Path(__file__).parent)
 
+
+class LinkedCode(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is never run by itself, only linked into kernels, and optimised as part of those.
+
+    Numba would optimise each function and make machine code of it together with all that it calls, at every
+    level of nesting anew: half of the time that a first use waits.
+    """
+
+    def finalize(self):
+        """Link what is called, and leave the rest to the kernels."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+    def get_pointer_to_function(self, name):
+        """There is no machine code."""
+        return 0
+
+    @property
+    def codegen(self):
+        """Whom Numba tells of the function's Python environment, which this code does without."""
+        return NoEnvironment
+
+
+class NoEnvironment:
+    """Takes no notice."""
+
+    @staticmethod
+    def set_env(name, env):
+        """Nothing to set."""
+
+
+class InnerCompiler(CompilerBase):  # type: ignore[misc]
+    """Numba's compiler with :class:`LinkedCode` for its result."""
+
+    def define_pipelines(self):
+        """The usual passes."""
+        self.state.library = LinkedCode(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.finalize()
+        return [passes]
+
+
 kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
-inner = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
+INNER = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+    "no_cpython_wrapper": True,
+    "pipeline_class": InnerCompiler,
+}
+inner = njit(**INNER)
 glue = njit(nogil=True, error_model="numpy", inline="always")

@@ -25,6 +25,7 @@ from rich.table import Table
 
 import partita as pt
 from partita._typing import Floats, Integers
+from partita._warmup import warm_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,6 +83,7 @@ def run(seed: int, console: Console) -> Figure:
         The clusterings, and how their accuracy changed as the points came in.
     """
     with console.status("Loading the sampler (the first run compiles it)"):
+        warm_up(pt.Gaussian(), 2)
         closest_call(observe(streams(seed)[0]))
     with progress_bar(console) as bar:
         runs = []

@@ -21,9 +21,9 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
+from partita._kernel import INNER
 from partita.models import bernoulli, categorical, gaussian, multivariate
 
-OPTIONS = {"nogil": True, "error_model": "numpy"}  # as for the kernels that call them
 MODULES: dict[type, ModuleType] = {
     gaussian.GaussianFamily: gaussian,
     multivariate.MultivariateFamily: multivariate,
@@ -55,21 +55,21 @@ def _implementation(family: Any, name: str) -> Any:
     return None
 
 
-@overload(begin, jit_options=OPTIONS)
+@overload(begin, jit_options=INNER)
 def _begin(family, statistics, d):
     return _implementation(family, "begin")
 
 
-@overload(gains, jit_options=OPTIONS)
+@overload(gains, jit_options=INNER)
 def _gains(family, statistics, ids, first, last, data, x, out):
     return _implementation(family, "gains")
 
 
-@overload(extend, jit_options=OPTIONS)
+@overload(extend, jit_options=INNER)
 def _extend(family, statistics, child, parent, size, data, x):
     return _implementation(family, "extend")
 
 
-@overload(reduce, jit_options=OPTIONS)
+@overload(reduce, jit_options=INNER)
 def _reduce(family, statistics, child, parent, size, data, x):
     return _implementation(family, "reduce")

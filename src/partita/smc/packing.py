@@ -21,7 +21,7 @@ import numpy as np
 from partita._typing import Array, Integers
 from partita.smc.state import ARRAYS, BLOCK, CLUSTER, COUNTS, OBSERVATION, SUBPROBLEM, assemble, dismantle
 
-PACKED = {
+PACKED: dict[str, np.dtype[Any]] = {
     "data": np.dtype("<f8"),
     "members": np.dtype("<i8"),
     "sizes": np.dtype("<i8"),
