@@ -40,12 +40,11 @@ class LinkedCode(JITCodeLibrary):  # type: ignore[misc]
     level of nesting anew: half of the time that a first use waits.
     """
 
-    def finalize(self):
-        """Link what is called, and leave the rest to the kernels."""
-        self._raise_if_finalized()
-        for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+    def _optimize_final_module(self):
+        """Leave it to the kernels."""
+
+    def _finalize_final_module(self):
+        """Make no machine code."""
         self._finalized = True
 
     def get_pointer_to_function(self, name):
