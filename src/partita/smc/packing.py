@@ -182,56 +182,20 @@ def unpack(
     next_alpha, settings, log_alpha, random
         The numbers of the same names in the state.
     """
-    members, sizes = packed["members"], packed["sizes"]
     slots, rows, columns, clusters = packed["shapes"].T
-    n, n_blocks, n_clusters = len(members), len(sizes), int(clusters.sum())
-    first = offsets(sizes)
-
-    following = np.arange(1, n + 1)
-    following[first + sizes - 1] = first
-    observations = np.zeros(n, OBSERVATION)
-    observations["block"][members] = np.repeat(np.arange(n_blocks), sizes)
-    observations["next"][members] = members[following]
-    observations["previous"][members[following]] = members
-
-    blocks = np.zeros(n_blocks, BLOCK)
-    blocks["head"], blocks["size"] = members[first], sizes
-    blocks["subproblem"] = np.repeat(slots, columns)
-    blocks["column"] = ragged(np.zeros_like(columns), columns)
-
-    own = np.repeat(np.arange(len(rows)), rows * columns)
-    matrix = packed["cells"] + 1 + offsets(clusters)[own]  # cluster 0 is the empty one
-    parts = (
-        (columns, np.arange(n_blocks)),
-        (clusters, np.arange(1, n_clusters + 1)),
-        (rows * columns, matrix),
-    )
-    extent = columns + clusters + rows * columns
-    cells, at = np.zeros(extent.sum(), np.int64), offsets(extent)
-    for lengths, values in parts:
-        cells[ragged(at, lengths)] = values
-        at = at + lengths
-
-    column = ragged(np.repeat(offsets(columns), rows), np.repeat(columns, rows))
-    pairs = np.unique(matrix * n_blocks + column)
-    table = np.zeros(n_clusters + 1, CLUSTER)
-    table["score"][1:] = packed["scores"]
-    np.add.at(table["size"], pairs // n_blocks, sizes[pairs % n_blocks])
-
+    cells, matrix = _cells(packed["cells"], rows, columns, clusters)
     free = packed["free_slots"]
     subproblems = np.zeros(len(slots) + len(free), SUBPROBLEM)
     for name, values in (("rows", rows), ("columns", columns), ("clusters", clusters)):
         subproblems[name][slots] = values
-    subproblems["cells"][slots], subproblems["weights"][slots] = offsets(extent), offsets(rows)
+    subproblems["cells"][slots] = offsets(columns + clusters + rows * columns)
+    subproblems["weights"][slots] = offsets(rows)
     subproblems["cells"][free] = np.append(free[1:], -1)[: len(free)]
-
-    counts = {
-        "n_observations": n,
-        "n_blocks": n_blocks,
-        "n_clusters": n_clusters + 1,
+    counts = dict.fromkeys(COUNTS, -1) | {  # no entry is free but the slots
+        "n_observations": len(packed["members"]),
+        "n_blocks": len(packed["sizes"]),
+        "n_clusters": len(packed["scores"]) + 1,
         "n_subproblems": len(subproblems),
-        "free_block": -1,
-        "free_cluster": -1,
         "free_subproblem": int(free[0]) if len(free) else -1,
         "end_cells": len(cells),
         "end_weights": len(packed["weights"]),
@@ -241,13 +205,63 @@ def unpack(
     }
     arrays = (
         packed["data"].copy(),
-        observations,
-        blocks,
-        table,
+        _observations(packed["members"], packed["sizes"]),
+        _blocks(packed["members"], packed["sizes"], slots, columns),
+        _clusters(packed["scores"], packed["sizes"], matrix, rows, columns),
         np.concatenate([empty[None], packed["statistics"]]),
         subproblems,
         cells,
         packed["weights"].copy(),
     )
-    numbers = np.array([counts[name] for name in COUNTS], np.int64)
+    numbers = np.array(list(counts.values()), np.int64)
     return assemble(arrays, numbers, np.array(settings, np.int64), log_alpha, np.uint64(random))
+
+
+def _observations(members: Integers, sizes: Integers) -> Array:
+    """The circular lists of members."""
+    first = offsets(sizes)
+    following = np.arange(1, len(members) + 1)
+    following[first + sizes - 1] = first
+    observations = np.zeros(len(members), OBSERVATION)
+    observations["block"][members] = np.repeat(np.arange(len(sizes)), sizes)
+    observations["next"][members] = members[following]
+    observations["previous"][members[following]] = members
+    return observations
+
+
+def _blocks(members: Integers, sizes: Integers, slots: Integers, columns: Integers) -> Array:
+    """The blocks, in order of their subproblems and columns."""
+    blocks = np.zeros(len(sizes), BLOCK)
+    blocks["head"], blocks["size"] = members[offsets(sizes)], sizes
+    blocks["subproblem"] = np.repeat(slots, columns)
+    blocks["column"] = ragged(np.zeros_like(columns), columns)
+    return blocks
+
+
+def _cells(
+    numbers: Integers, rows: Integers, columns: Integers, clusters: Integers
+) -> tuple[Integers, Integers]:
+    """Blocks, clusters and matrix of each subproblem one after the other, and all matrices alone."""
+    own = np.repeat(np.arange(len(rows)), rows * columns)
+    matrix = numbers + 1 + offsets(clusters)[own]  # cluster 0 is the empty one
+    extent = columns + clusters + rows * columns
+    cells, at = np.zeros(extent.sum(), np.int64), offsets(extent)
+    parts = (
+        (columns, np.arange(columns.sum())),
+        (clusters, np.arange(1, clusters.sum() + 1)),
+        (rows * columns, matrix),
+    )
+    for lengths, values in parts:
+        cells[ragged(at, lengths)] = values
+        at = at + lengths
+    return cells, matrix
+
+
+def _clusters(scores: Array, sizes: Integers, matrix: Integers, rows: Integers, columns: Integers) -> Array:
+    """The clusters, the empty one first; a cluster's size is that of its blocks in any row."""
+    column = ragged(np.repeat(offsets(columns), rows), np.repeat(columns, rows))
+    pairs = np.unique(matrix * len(sizes) + column)
+    clusters = np.zeros(len(scores) + 1, CLUSTER)
+    clusters["score"][1:] = scores
+    np.add.at(clusters["size"], pairs // len(sizes), sizes[pairs % len(sizes)])
+    return clusters
