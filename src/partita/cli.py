@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +28,35 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         typer.echo(f"Cannot write {path}: {error.strerror or error}", err=True)
         raise typer.Exit(1) from None
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Turn bad input into a message and exit code 1."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[str], None]]:
+    """A progress bar; call what it gives before each step, with the step's name."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with Progress(*columns) as progress:
+        task = progress.add_task("", total=total)
+        started = False
+
+        def step(description: str) -> None:
+            nonlocal started
+            progress.update(task, description=description, advance=int(started))
+            started = True
+
+        yield step
+        progress.update(task, completed=total, description="drawing")
 
 
 @app.callback()
@@ -60,3 +89,41 @@ def demo(
     with _writing(output):
         figure.savefig(output, dpi=110)
     typer.echo(f"Picture written to {output}")
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str, typer.Argument(help="gaussian or circles, as in the paper; points for any data, with --data.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the report; goes on where it stopped.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="CSV file: a header, numbers, and true clusters in a column 'label'.")
+    ] = None,
+    orders: Annotated[
+        Path | None, typer.Option(help="NumPy file of permutations of the data, one row a replication.")
+    ] = None,
+    replications: Annotated[int | None, typer.Option(min=1, help="How many orders of the data.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in less than a minute.")] = False,
+) -> None:
+    """Run one of the paper's experiments with every method, and write a report.
+
+    The folder receives report.html, table.md, results.json and the figures. Run it again to go on where it
+    stopped.
+    """
+    from partita.experiments.plan import plan
+    from partita.experiments.report import write_report
+    from partita.experiments.runner import Results
+
+    folder = output or Path(f"partita-{name}")
+    with _failing():
+        experiment = plan(name, data, orders, replications, quick)
+        results = Results(folder, experiment)
+    with _writing(folder), _bar(len(results.missing())) as bar:
+        for setting, replication in results.complete():
+            bar(f"order {replication + 1}, {setting.name}")
+        report = write_report(results)
+    typer.echo((folder / "table.md").read_text(encoding="utf-8"), nl=False)
+    typer.echo(f"Report written to {report}")

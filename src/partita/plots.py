@@ -85,6 +85,73 @@ def clustering(
     return ax
 
 
+def metric_curve(
+    x: ArrayLike,
+    values: ArrayLike,
+    *,
+    band: ArrayLike | None = None,
+    label: str | None = None,
+    ax: Axes | None = None,
+    colour: str | None = None,
+    marker: str | None = None,
+) -> Axes:
+    """Draw a measure against anything that grows: runtime, particles, observations.
+
+    Parameters
+    ----------
+    x : array-like of shape (n,)
+        Where it was measured.
+    values : array-like of shape (n,) or (n_runs, n)
+        The measure. Of several runs the mean is drawn, with its 95 % confidence interval (Student's t).
+    band : array-like of shape (2, n), optional
+        Lower and upper end of the band, in place of that interval.
+    label : str, optional
+        Name of the curve, for the legend.
+    ax : matplotlib Axes, optional
+        Where to draw, so that several calls share one picture; a new figure unless given.
+    colour : str, optional
+        The next of the palette unless given.
+    marker : str, optional
+        Matplotlib's sign for the places where it was measured; none unless given.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = metric_curve([10, 100, 1000], [[0.7, 0.8, 0.85], [0.6, 0.8, 0.9]], label="split SMC", marker="o")
+    >>> len(ax.lines)
+    1
+    """
+    places, runs = np.asarray(x, dtype=float), np.atleast_2d(np.asarray(values, dtype=float))
+    if places.ndim != 1 or runs.ndim != 2 or runs.shape[1] != places.size:
+        raise ValueError(
+            f"values has shape {runs.shape}: it needs one column for each place on the axis, {places.shape}"
+        )
+    mean = runs.mean(axis=0)
+    low, high = _confidence_interval(runs) if band is None else _given_band(band, places.size)
+    ax = _new_axes((6.0, 4.0)) if ax is None else ax
+    colour = colour or PALETTE[len(ax.lines) % len(PALETTE)]
+    ax.plot(
+        places,
+        mean,
+        color=colour,
+        linewidth=2.0,
+        label=label,
+        solid_capstyle="round",
+        marker=marker,
+        markersize=5,
+        markeredgecolor="white",
+    )
+    if np.any(high > low):
+        ax.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
+    _tidy(ax)
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False, labelcolor=INK)
+    return ax
+
+
 def online_curve(
     seen: ArrayLike,
     values: ArrayLike,
@@ -95,20 +162,8 @@ def online_curve(
 ) -> Axes:
     """Draw a measure of accuracy against the number of observations seen.
 
-    Parameters
-    ----------
-    seen : array-like of shape (n_checks,)
-        Number of observations seen at each check.
-    values : array-like of shape (n_checks,) or (n_runs, n_checks)
-        The measure at each check. Of several runs the mean is drawn, with its 95 % confidence interval
-        (Student's t).
-    band : array-like of shape (2, n_checks), optional
-        Lower and upper end of the band, in place of that interval.
-    label : str, optional
-        Name of the curve, for the legend.
-    ax : matplotlib Axes, optional
-        Where to draw, so that several calls share one picture; a new figure unless given. Its axis
-        labels are set where they are empty, to "observations seen" and "F1".
+    Parameters as for :func:`metric_curve`. Axis labels are set where they are empty, to "observations seen"
+    and "F1".
 
     Returns
     -------
@@ -121,24 +176,9 @@ def online_curve(
     >>> len(ax.lines), ax.get_xlabel()
     (2, 'observations seen')
     """
-    checks, runs = np.asarray(seen, dtype=float), np.atleast_2d(np.asarray(values, dtype=float))
-    if checks.ndim != 1 or runs.ndim != 2 or runs.shape[1] != checks.size:
-        raise ValueError(
-            f"values has shape {runs.shape}: it needs one column for each check in seen, {checks.shape}"
-        )
-    mean = runs.mean(axis=0)
-    low, high = _confidence_interval(runs) if band is None else _given_band(band, checks.size)
-
-    ax = _new_axes((6.0, 4.0)) if ax is None else ax
-    colour = PALETTE[len(ax.lines) % len(PALETTE)]
-    ax.plot(checks, mean, color=colour, linewidth=2.0, label=label, solid_capstyle="round")
-    if np.any(high > low):
-        ax.fill_between(checks, low, high, color=colour, alpha=0.18, linewidth=0)
+    ax = metric_curve(seen, values, band=band, label=label, ax=ax)
     ax.set_xlabel(ax.get_xlabel() or "observations seen")
     ax.set_ylabel(ax.get_ylabel() or "F1")
-    _tidy(ax)
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend(frameon=False, labelcolor=INK)
     return ax
 
 

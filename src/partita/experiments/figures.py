@@ -1,0 +1,212 @@
+"""The figures of an experiment, drawn from its results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import partita as pt
+from partita._typing import Floats
+from partita.experiments.plan import AGGLOMERATIVE, GIBBS, GREEDY, ONLINE, REFINED, SMC, SPLIT, Setting
+from partita.experiments.runner import Results, Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MEASURES = {
+    "log_density": "log-posterior density",
+    "f1": "B-cubed F1",
+    "precision": "precision",
+    "recall": "recall",
+}
+COLOURS = dict(zip((SPLIT, SMC, GREEDY, REFINED, GIBBS, AGGLOMERATIVE), pt.plots.PALETTE, strict=False))
+REPORTED = 100  # particles of the samplers in the table
+
+
+def draw_all(results: Results, folder: Path) -> dict[str, Path]:
+    """Draw every figure that the results allow; returns their files by name."""
+    figures: dict[str, Figure] = {
+        "runtime": against_runtime(results),
+        "particles": against_particles(results),
+        "splitting": what_splitting_buys(results),
+    }
+    if results.experiment.truth is not None:
+        figures["online"] = online(results)
+    if results.experiment.X.shape[1] == 2:
+        figures["clustering"] = clustering(results)
+    paths = {}
+    for name, figure in figures.items():
+        paths[name] = folder / f"{name}.png"
+        figure.savefig(paths[name], dpi=110)
+    return paths
+
+
+def measures_of(results: Results) -> list[str]:
+    """The measures there are: all but the density need the truth."""
+    return list(MEASURES) if results.experiment.truth is not None else ["log_density"]
+
+
+def grid_of_axes(names: list[str]) -> tuple[Figure, list[Axes]]:
+    """A figure with one set of axes a measure."""
+    from matplotlib.figure import Figure
+
+    rows = (len(names) + 1) // 2
+    columns = min(len(names), 2)
+    figure = Figure(figsize=(5.6 * columns, 3.7 * rows), layout="constrained")
+    axes = [figure.add_subplot(rows, columns, k + 1) for k in range(len(names))]
+    for ax, name in zip(axes, names, strict=True):
+        ax.set_ylabel(MEASURES.get(name, name))
+    return figure, axes
+
+
+def one_legend(axes: list[Axes]) -> None:
+    """Of several axes with the same curves, the first one's legend is enough."""
+    for ax in axes[1:]:
+        if (legend := ax.get_legend()) is not None:
+            legend.remove()
+
+
+def sizes_of(results: Results, method: str) -> list[Setting]:
+    """The settings of a method that have been run, by size."""
+    own = [s for s in results.experiment.settings if s.method == method and results.of(s)]
+    return sorted(own, key=lambda s: s.size or 0)
+
+
+def values(runs: list[Run], measure: str) -> Floats:
+    """One measure of all runs."""
+    return np.array([run[measure] for run in runs], float)
+
+
+def against_runtime(results: Results) -> Figure:
+    """Each measure against CPU time: samplers for each number of particles, offline methods as they go on."""
+    names = measures_of(results)
+    figure, axes = grid_of_axes(names)
+    for ax, measure in zip(axes, names, strict=True):
+        ax.set(xscale="log", xlabel="CPU seconds")
+        for method in (GREEDY, SMC, SPLIT, REFINED):
+            draw_sizes(ax, results, method, measure)
+        for method in (GIBBS, AGGLOMERATIVE):
+            for setting in sizes_of(results, method):
+                draw_history(ax, results.of(setting), setting, measure)
+        if measure == "log_density":
+            focus(ax, results)
+    one_legend(axes)
+    return figure
+
+
+def table_of(results: Results, settings: list[Setting], measure: str) -> Floats:
+    """One row a replication that all of the settings have, one column a setting."""
+    columns = [values(results.of(setting), measure) for setting in settings]
+    n = min((len(column) for column in columns), default=0)
+    return np.array([column[:n] for column in columns]).T
+
+
+def draw_sizes(ax: Axes, results: Results, method: str, measure: str) -> None:
+    """A sampler's measure at the mean runtime of each size, with a star where the table reports it."""
+    settings, colour = sizes_of(results, method), COLOURS[method]
+    if not settings:
+        return
+    seconds = table_of(results, settings, "seconds").mean(axis=0)
+    table = table_of(results, settings, measure)
+    pt.plots.metric_curve(seconds, table, label=method, ax=ax, colour=colour, marker="o")
+    for setting, at, column in zip(settings, seconds, table.T, strict=True):
+        if setting.size in (REPORTED, None) or method == REFINED:
+            star(ax, at, column.mean(), colour)
+
+
+def draw_history(ax: Axes, runs: list[Run], setting: Setting, measure: str) -> None:
+    """An offline method's measure as time goes on, the mean over its runs, and a star where it ends."""
+    colour = COLOURS[setting.method]
+    if measure in runs[0]["history"]:
+        first = max(max(run["history"]["seconds"][0], 1e-4) for run in runs)
+        last = max(run["history"]["seconds"][-1] for run in runs)
+        grid = np.geomspace(first, max(last, 2.0 * first), 60)
+        curves = [np.interp(grid, run["history"]["seconds"], run["history"][measure]) for run in runs]
+        label = setting.method if setting.size is None else None
+        pt.plots.metric_curve(grid, curves, label=label, ax=ax, colour=colour)
+        if setting.size is not None:
+            ax.lines[-1].set(linestyle=(0, (3, 2)), linewidth=1.2)
+    star(
+        ax,
+        values(runs, "seconds").mean(),
+        values(runs, measure).mean(),
+        colour,
+        small=setting.size is not None,
+    )
+
+
+def star(ax: Axes, x: float, y: float, colour: str, small: bool = False) -> None:
+    """The configuration that the table reports."""
+    ax.plot(
+        [x], [y], marker="*", markersize=8 if small else 14, color=colour, markeredgecolor="white", zorder=5
+    )
+
+
+def focus(ax: Axes, results: Results) -> None:
+    """Leave out the long climb of methods that start from singletons."""
+    ends = [values(results.of(s), "log_density") for s in results.experiment.settings if results.of(s)]
+    low, high = min(e.min() for e in ends), max(e.max() for e in ends)
+    ax.set_ylim(low - 0.1 * (high - low) - 1.0, high + 0.1 * (high - low) + 1.0)
+
+
+def against_particles(results: Results) -> Figure:
+    """Each measure against the number of particles, greedy being a single one."""
+    names = measures_of(results)
+    figure, axes = grid_of_axes(names)
+    for ax, measure in zip(axes, names, strict=True):
+        draw_by_size(ax, results, measure, first=sizes_of(results, GREEDY))
+    one_legend(axes)
+    return figure
+
+
+def what_splitting_buys(results: Results) -> Figure:
+    """Subproblems, and the number of clusterings held, against the number of particles."""
+    figure, axes = grid_of_axes(["number of subproblems", "log₁₀ of the clusterings held"])
+    draw_by_size(axes[0], results, "subproblems")
+    draw_by_size(axes[1], results, "log_effective_particles", unit=np.log(10.0))
+    one_legend(axes)
+    return figure
+
+
+def draw_by_size(
+    ax: Axes, results: Results, measure: str, unit: float = 1.0, first: list[Setting] | None = None
+) -> None:
+    """A measure of both samplers against m; where they begin with the same setting, that is ``first``."""
+    ax.set(xscale="log", xlabel="particles m")
+    for method in (SMC, SPLIT):
+        settings = [*(first or []), *sizes_of(results, method)]
+        table = table_of(results, settings, measure) / unit
+        if table.size:
+            sizes = [setting.size or 1 for setting in settings]
+            pt.plots.metric_curve(sizes, table, label=method, ax=ax, colour=COLOURS[method], marker="o")
+
+
+def online(results: Results) -> Figure:
+    """F1 as the observations come in."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+    ax = figure.add_subplot()
+    for method in ONLINE:
+        reported = [s for s in sizes_of(results, method) if s.size in (REPORTED, None)]
+        for setting in reported:
+            runs = results.of(setting)
+            curves = np.array([run["online_f1"] for run in runs])
+            pt.plots.metric_curve(runs[0]["seen"], curves, label=setting.name, ax=ax, colour=COLOURS[method])
+    ax.set(xlabel="observations seen", ylabel="B-cubed F1")
+    return figure
+
+
+def clustering(results: Results) -> Figure:
+    """The data with the clusters and subproblems that split SMC finds in the first order."""
+    from matplotlib.figure import Figure
+
+    experiment = results.experiment
+    order = experiment.orders[0]
+    sampler = pt.SplitSMC(experiment.model, experiment.alpha, REPORTED).fit(experiment.X[order])
+    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
+    pt.plots.clustering(experiment.X[order], sampler.posterior_, ax=figure.add_subplot())
+    return figure

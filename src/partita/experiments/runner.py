@@ -1,0 +1,163 @@
+"""Running an experiment: every setting on every order, kept as it goes, so that it can stop and go on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import partita as pt
+from partita._typing import Floats, Integers
+from partita.experiments.plan import (
+    GIBBS,
+    GREEDY,
+    ONLINE,
+    REFINED,
+    SMC,
+    SPLIT,
+    Experiment,
+    Setting,
+)
+
+N_CHECKS = 20  # along a stream
+Run = dict[str, Any]
+
+
+def estimator(experiment: Experiment, setting: Setting, seed: int) -> Any:
+    """The method, ready to fit."""
+    model, alpha = experiment.model, experiment.alpha
+    if setting.method == GREEDY:
+        return pt.Greedy(model, alpha, random_state=seed)
+    if setting.method in (SPLIT, REFINED):
+        return pt.SplitSMC(model, alpha, setting.size or 1, random_state=seed)
+    if setting.method == SMC:
+        return pt.SMC(model, alpha, setting.size or 1, random_state=seed)
+    if setting.method == GIBBS:
+        return pt.Gibbs(model, alpha, patience=setting.sweeps, random_state=seed)
+    return pt.Agglomerative(model, alpha, batch_size=setting.size, random_state=seed)
+
+
+def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
+    """One setting on one order."""
+    order = experiment.orders[replication]
+    X = experiment.X[order]
+    truth = None if experiment.truth is None else experiment.truth[order]
+    run: Run = {"method": setting.method, "size": setting.size, "replication": replication}
+    method = estimator(experiment, setting, replication)
+    if setting.method in (*ONLINE, REFINED):
+        return run | stream(method, X, truth, setting.sweeps)
+    return run | offline(method, X, truth)
+
+
+def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
+    """Feed the data in batches, measuring after each; only the sampler's own work is timed."""
+    seen = np.linspace(0, len(X), N_CHECKS + 1).astype(int)[1:]
+    seconds, online, start = 0.0, [], 0
+    for stop in seen:
+        began = time.process_time()
+        sampler.partial_fit(X[start:stop])
+        seconds += time.process_time() - began
+        if truth is not None:
+            online.append(pt.bcubed(truth[:stop], sampler.labels_).f1)
+        start = stop
+    if sweeps:
+        began = time.process_time()
+        sampler.refine(sweeps)
+        seconds += time.process_time() - began
+    posterior = sampler.posterior_
+    return {
+        "seconds": seconds,
+        **measures(truth, sampler.labels_),
+        "log_density": posterior.log_density(),
+        "subproblems": posterior.n_subproblems,
+        "log_effective_particles": posterior.log_effective_particles(),
+        "seen": seen.tolist(),
+        "online_f1": online,
+    }
+
+
+def offline(method: Any, X: Floats, truth: Integers | None) -> Run:
+    """Fit all the data at once, and measure what stood at each recorded moment."""
+    began = time.process_time()
+    method.fit(X)
+    seconds = time.process_time() - began
+    history = method.history_
+    return {
+        "seconds": seconds,
+        **measures(truth, method.labels_),
+        "log_density": method.log_density(),
+        "history": {
+            "seconds": history.seconds.tolist(),
+            "log_density": history.log_density.tolist(),
+        },
+    }
+
+
+def measures(truth: Integers | None, labels: Integers) -> Run:
+    """The number of clusters, and how good they are where the truth is known."""
+    result: Run = {"clusters": int(labels.max()) + 1}
+    if truth is not None:
+        result |= pt.bcubed(truth, labels)._asdict()
+    return result
+
+
+class Results:
+    """The runs of an experiment in a folder, saved after each."""
+
+    def __init__(self, folder: Path, experiment: Experiment) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path, self.experiment = folder / "results.json", experiment
+        self.fingerprint = experiment.fingerprint()
+        self.runs: list[Run] = []
+        if self.path.exists():
+            contents = json.loads(self.path.read_text())
+            if contents.get("fingerprint") != self.fingerprint:
+                raise ValueError(
+                    f"{self.path} holds results for other data, orders or priors: choose another folder, or "
+                    "delete it"
+                )
+            self.runs = contents["runs"]
+
+    def missing(self) -> list[tuple[Setting, int]]:
+        """What is still to be run, replication by replication."""
+        done = {(run["method"], run["size"], run["sweeps"], run["replication"]) for run in self.runs}
+        return [
+            (setting, replication)
+            for replication in range(len(self.experiment.orders))
+            for setting in self.experiment.settings
+            if (setting.method, setting.size, setting.sweeps, replication) not in done
+        ]
+
+    def complete(self) -> Iterator[tuple[Setting, int]]:
+        """Run what is missing; yields before each run."""
+        for setting, replication in self.missing():
+            yield setting, replication
+            run = run_one(self.experiment, setting, replication)
+            self.runs.append(run | {"sweeps": setting.sweeps})
+            self.save()
+
+    def of(self, setting: Setting) -> list[Run]:
+        """The runs of one setting, in order of their replications."""
+        own = [
+            run
+            for run in self.runs
+            if (run["method"], run["size"], run["sweeps"]) == (setting.method, setting.size, setting.sweeps)
+            and run["replication"] < len(self.experiment.orders)
+        ]
+        return sorted(own, key=lambda run: int(run["replication"]))
+
+    def save(self) -> None:
+        """Write all runs, in one step."""
+        contents = {
+            "partita": pt.__version__,
+            "experiment": self.experiment.name,
+            "fingerprint": self.fingerprint,
+            "runs": self.runs,
+        }
+        partial = self.path.with_suffix(".partial")
+        partial.write_text(json.dumps(contents, indent=1))
+        partial.replace(self.path)
