@@ -224,7 +224,7 @@ def test_a_band_can_be_given():
     vertices = ax.collections[0].get_paths()[0].vertices
     assert (vertices[:, 1].min(), vertices[:, 1].max()) == (0.3, 0.9)
     assert ax.get_legend() is None
-    with pytest.raises(ValueError, match="one column for each check"):
+    with pytest.raises(ValueError, match="one column for each place"):
         plots.online_curve([1, 2], [0.5, 0.5, 0.5])
     with pytest.raises(ValueError, match="band"):
         plots.online_curve([1, 2], [0.5, 0.5], band=[0.4, 0.6])

@@ -247,7 +247,7 @@ def _tidy(ax: Axes) -> None:
     ax.set_axisbelow(True)
     ax.grid(color=FAINT, linewidth=0.8)
     ax.spines[:].set_visible(False)
-    ax.tick_params(length=0, labelcolor=GREY, labelsize="small")
+    ax.tick_params(which="both", length=0, labelcolor=GREY, labelsize="small")
     ax.xaxis.label.set_color(INK)
     ax.yaxis.label.set_color(INK)
 

@@ -105,11 +105,11 @@ def table_of(results: Results, settings: list[Setting], measure: str) -> Floats:
 
 
 def draw_sizes(ax: Axes, results: Results, method: str, measure: str) -> None:
-    """A sampler's measure at the mean runtime of each size, with a star where the table reports it."""
+    """A sampler's measure at the median runtime of each size, with a star where the table reports it."""
     settings, colour = sizes_of(results, method), COLOURS[method]
     if not settings:
         return
-    seconds = table_of(results, settings, "seconds").mean(axis=0)
+    seconds = np.median(table_of(results, settings, "seconds"), axis=0)
     table = table_of(results, settings, measure)
     pt.plots.metric_curve(seconds, table, label=method, ax=ax, colour=colour, marker="o")
     for setting, at, column in zip(settings, seconds, table.T, strict=True):
@@ -131,7 +131,7 @@ def draw_history(ax: Axes, runs: list[Run], setting: Setting, measure: str) -> N
             ax.lines[-1].set(linestyle=(0, (3, 2)), linewidth=1.2)
     star(
         ax,
-        values(runs, "seconds").mean(),
+        float(np.median(values(runs, "seconds"))),
         values(runs, measure).mean(),
         colour,
         small=setting.size is not None,

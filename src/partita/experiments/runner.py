@@ -105,6 +105,13 @@ def measures(truth: Integers | None, labels: Integers) -> Run:
     return result
 
 
+def warm_up(experiment: Experiment, setting: Setting) -> None:
+    """Let a method compile what it needs before it is timed."""
+    method = estimator(experiment, setting, 0).fit(experiment.X[:20])
+    if setting.method == REFINED:
+        method.refine(1)
+
+
 class Results:
     """The runs of an experiment in a folder, saved after each."""
 
@@ -134,7 +141,10 @@ class Results:
 
     def complete(self) -> Iterator[tuple[Setting, int]]:
         """Run what is missing; yields before each run."""
-        for setting, replication in self.missing():
+        missing = self.missing()
+        for setting in {setting for setting, _ in missing}:
+            warm_up(self.experiment, setting)
+        for setting, replication in missing:
             yield setting, replication
             run = run_one(self.experiment, setting, replication)
             self.runs.append(run | {"sweeps": setting.sweeps})
