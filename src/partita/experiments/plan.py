@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -143,6 +144,8 @@ def plan(
     quick : bool
         Fewer replications, sizes and sweeps.
     """
+    if name not in REPLICATIONS:
+        raise ValueError(f"there is no experiment {name}: choose one of {', '.join(REPLICATIONS)}")
     if data is None and name not in GENERATED:
         raise ValueError(f"{name} needs data: give a CSV file with --data")
     truth: Integers | None
@@ -197,6 +200,9 @@ def read_points(path: Path) -> tuple[Floats, Integers | None]:
 
 def _number(path: Path, line: int, column: str, text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise ValueError(f"{path}, line {line}, column {column}: {text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{path}, line {line}, column {column}: {text!r} is not finite")
+    return value

@@ -24,6 +24,7 @@ from partita.experiments.plan import (
 )
 
 N_CHECKS = 20  # along a stream
+N_MOMENTS = 40  # of an offline method's history
 Run = dict[str, Any]
 
 
@@ -37,8 +38,10 @@ def estimator(experiment: Experiment, setting: Setting, seed: int) -> Any:
     if setting.method == SMC:
         return pt.SMC(model, alpha, setting.size or 1, random_state=seed)
     if setting.method == GIBBS:
-        return pt.Gibbs(model, alpha, patience=setting.sweeps, random_state=seed)
-    return pt.Agglomerative(model, alpha, batch_size=setting.size, random_state=seed)
+        return pt.Gibbs(
+            model, alpha, max_sweeps=10**6, patience=setting.sweeps, keep_labels=True, random_state=seed
+        )
+    return pt.Agglomerative(model, alpha, batch_size=setting.size, keep_labels=True, random_state=seed)
 
 
 def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
@@ -81,18 +84,22 @@ def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
 
 
 def offline(method: Any, X: Floats, truth: Integers | None) -> Run:
-    """Fit all the data at once, and measure what stood at each recorded moment."""
+    """Fit all the data at once, and measure the best clustering at some moments of the way."""
     began = time.process_time()
     method.fit(X)
     seconds = time.process_time() - began
     history = method.history_
+    last = len(history.time) - 1
+    moments = np.unique(np.geomspace(1, last + 1, N_MOMENTS).astype(int) - 1)
+    found = [measures(truth, history.labels[k]) for k in history.leader[moments]]
     return {
         "seconds": seconds,
         **measures(truth, method.labels_),
         "log_density": method.log_density(),
         "history": {
-            "seconds": history.seconds.tolist(),
-            "log_density": history.log_density.tolist(),
+            "seconds": history.time[moments].tolist(),
+            "log_density": history.best_score[moments].tolist(),
+            **{name: [each[name] for each in found] for name in found[0]},
         },
     }
 
