@@ -61,5 +61,6 @@ def keep(name: str, results: dict[str, Any]) -> None:
         "machine": platform.machine(),
     }
     path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(about | results, indent=1) + "\n")
     console.print(f"kept in {path.relative_to(ROOT)}")

@@ -24,7 +24,7 @@ RESEARCH_CODE = {"split 100": 50.0, "SMC 100": 22.0, "greedy": 6.0}  # CPU-secon
 def score_only(state, family, x, times):
     """Score one observation again and again."""
     for _ in range(times):
-        score(state, family, x)
+        score(state, family, state.data, x)
 
 
 def scoring_seconds(sampler: Any) -> float:

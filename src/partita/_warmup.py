@@ -20,7 +20,7 @@ from partita.smc.packing import unpack
 from partita.smc.state import STATE, grown
 from partita.smc.step import stream
 
-PATIENCE = 1.0  # seconds; to read the loop from the cache takes a tenth
+PATIENCE = 0.4  # seconds; to read the loop from the cache takes a tenth
 
 
 def warm_up(model: CompiledModel, n_features: int) -> None:

@@ -171,7 +171,7 @@ def random_orders(n: int, length: int) -> Integers:
 
 def read_orders(path: Path, n: int, length: int) -> Integers:
     """The first n permutations of a file."""
-    orders = np.load(path, allow_pickle=False)
+    orders = np.load(path)
     if orders.ndim != 2 or not (np.sort(orders, axis=1) == np.arange(length)).all():
         raise ValueError(f"{path}: each row must be a permutation of the {length} observations")
     result: Integers = orders[:n].astype(np.int64)

@@ -24,7 +24,7 @@ class Loss(NamedTuple):
 
 def named_loss(name: str, false_merge_cost: float, false_split_cost: float) -> Loss:
     """The loss of that name, its arguments checked."""
-    if name not in CODES:
+    if not isinstance(name, str) or name not in CODES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, CODES))}; got {name!r}")
     for argument, cost in (("false_merge_cost", false_merge_cost), ("false_split_cost", false_split_cost)):
         if not 0.0 < cost < math.inf:

@@ -53,8 +53,8 @@ class Model(BaseEstimator):  # type: ignore[misc]
     def check(self, n_features: int) -> None:
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
-    def encode(self, X: Floats, first_row: int = 0) -> Floats:
-        """Validated observations as the sampler stores them; errors count rows from ``first_row``."""
+    def encode(self, X: Floats) -> Floats:
+        """Validated observations as the sampler stores them."""
         encoded = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
         if encoded.ndim != 2 or len(encoded) != len(X):
             raise ValueError(
@@ -62,7 +62,7 @@ class Model(BaseEstimator):  # type: ignore[misc]
             )
         bad = np.flatnonzero(~np.isfinite(encoded).all(axis=1))
         if len(bad):
-            raise ValueError(f"row {first_row + bad[0]}: {type(self).__name__}.statistics is not finite")
+            raise ValueError(f"row {bad[0]}: {type(self).__name__}.statistics is not finite")
         return encoded
 
 
@@ -108,6 +108,13 @@ def positive(name: str, value: Any, minimum: float = 0.0) -> Floats:
     if not (np.isfinite(array).all() and (array > minimum).all()):
         raise ValueError(f"{name} must be finite and above {minimum:g}, got {value!r}")
     return array
+
+
+def positive_number(name: str, value: Any, minimum: float = 0.0) -> float:
+    """``value`` as a float, or a ValueError that names the parameter."""
+    if np.ndim(value) != 0:
+        raise ValueError(f"{name} must be a single number, got {value!r}")
+    return float(positive(name, value, minimum))
 
 
 def per_feature(name: str, value: Any, n_features: int) -> Floats:

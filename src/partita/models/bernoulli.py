@@ -100,11 +100,11 @@ class Bernoulli(CompiledModel):
         positive("a", per_feature("a", self.a, n_features))
         positive("b", per_feature("b", self.b, n_features))
 
-    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+    def encode(self, X: Floats) -> Floats:
         bad = np.argwhere((X != 0) & (X != 1))
         if len(bad):
             row, column = bad[0]
-            raise ValueError(f"row {first_row + row}, column {column}: {X[row, column]:g} is neither 0 nor 1")
+            raise ValueError(f"row {row}, column {column}: {X[row, column]:g} is neither 0 nor 1")
         return np.ascontiguousarray(X)
 
     def check_encoded(self, data: Floats) -> None:

@@ -114,9 +114,12 @@ class Categorical(CompiledModel):
 
     def _pseudo_counts(self, n_features: int) -> list[Floats]:
         levels = self._levels(n_features)
-        if np.isscalar(self.concentration):
+        if np.isscalar(self.concentration) or getattr(self.concentration, "shape", None) == ():
             return [np.full(k, float(positive("concentration", self.concentration))) for k in levels]
-        counts = [positive(f"concentration of column {j}", c) for j, c in enumerate(self.concentration)]
+        counts = [
+            np.atleast_1d(positive(f"concentration of column {j}", c))
+            for j, c in enumerate(self.concentration)
+        ]
         if [len(c) for c in counts] != levels:
             raise ValueError(
                 f"concentration has {[len(c) for c in counts]} levels a column, n_categories says {levels}"
@@ -126,13 +129,13 @@ class Categorical(CompiledModel):
     def check(self, n_features: int) -> None:
         self._pseudo_counts(n_features)
 
-    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+    def encode(self, X: Floats) -> Floats:
         levels = self._levels(X.shape[1])
         bad = np.argwhere((np.floor(X) != X) | (X < 0) | (np.array(levels) <= X))
         if len(bad):
             row, column = bad[0]
             raise ValueError(
-                f"row {first_row + row}, column {column}: {X[row, column]:g} is not a category code from 0 "
+                f"row {row}, column {column}: {X[row, column]:g} is not a category code from 0 "
                 f"to {levels[column] - 1}; encode the data or raise n_categories"
             )
         return np.ascontiguousarray(X)

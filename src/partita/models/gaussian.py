@@ -19,7 +19,7 @@ import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Floats
-from partita.models.base import CompiledModel, per_feature, positive
+from partita.models.base import CompiledModel, per_feature, positive, positive_number
 
 
 class GaussianFamily(NamedTuple):
@@ -141,9 +141,9 @@ class Gaussian(CompiledModel):
         self.precision = precision
 
     def check(self, n_features: int) -> None:
-        positive("shape", self.shape)
+        positive_number("shape", self.shape)
         positive("rate", per_feature("rate", self.rate, n_features))
-        positive("precision", self.precision)
+        positive_number("precision", self.precision)
         if not np.isfinite(per_feature("mean", self.mean, n_features)).all():
             raise ValueError(f"mean must be finite, got {self.mean!r}")
 
@@ -151,7 +151,7 @@ class Gaussian(CompiledModel):
         scale: Floats = np.sqrt(per_feature("rate", self.rate, n_features) / self.shape)
         return scale
 
-    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+    def encode(self, X: Floats) -> Floats:
         d = X.shape[1]
         return np.ascontiguousarray((X - per_feature("mean", self.mean, d)) / self._scale(d))
 

@@ -1,8 +1,7 @@
 """Normal clusters with full covariance.
 
 The kernels see observations whitened by the prior, so that the prior mean is 0 and the prior scale matrix a
-multiple of the identity. ``hyper`` is [degrees of freedom ν₀, scale s₀,
-precision κ₀, −log|whitening|].
+multiple of the identity.
 
 A row holds [constant, (ν + d)/2, mean (d), scatter (d(d+1)/2), location (d), Cholesky factor (d(d+1)/2), the
 share of the scatter that removals have left since the row was built], matrices as their lower triangles, by
@@ -19,7 +18,7 @@ import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Array, Floats
-from partita.models.base import CompiledModel, per_feature, positive
+from partita.models.base import CompiledModel, per_feature, positive, positive_number
 
 
 class MultivariateFamily(NamedTuple):
@@ -210,12 +209,12 @@ class MultivariateGaussian(CompiledModel):
 
     def check(self, n_features: int) -> None:
         positive("freedom", self._freedom(n_features), n_features - 1.0)
-        positive("precision", self.precision)
+        positive_number("precision", self.precision)
         if not np.isfinite(per_feature("mean", self.mean, n_features)).all():
             raise ValueError(f"mean must be finite, got {self.mean!r}")
         self._factor(n_features)
 
-    def encode(self, X: Floats, first_row: int = 0) -> Floats:
+    def encode(self, X: Floats) -> Floats:
         d = X.shape[1]
         factor, encoded = self._factor(d), X - per_feature("mean", self.mean, d)
         # Forward substitution, column by column: LAPACK's result for a row depends on the rows beside it.

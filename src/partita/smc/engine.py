@@ -8,6 +8,7 @@ is the compiled one.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -135,8 +136,12 @@ class Engine:
         width = n_encoded + 1  # of a user's model: the totals, and log p(c)
         if isinstance(model, CompiledModel):
             self.family, width = model.family(n_features), model.width(n_features)
-        self.state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self._out: int | None = None  # an observation that is taken out, to be put back
+        self.first_row = 0  # of the present batch
+        self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
         self._posterior: Posterior | None = None
+        self.lock = threading.RLock()  # kernels share working memory, even those that only read
         if self.family is not None:
             start(self.state, self.family, n_features)
 
@@ -144,39 +149,55 @@ class Engine:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
-        return self.__dict__ | {"state": (copies, counts, settings, log_alpha, random), "_posterior": None}
+        state = copies, counts, settings, log_alpha, random
+        contents = self.__dict__ | {"_state": state, "_posterior": None}
+        del contents["lock"]
+        return contents
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
-        parts, counts, settings, log_alpha, random = contents["state"]
+        parts, counts, settings, log_alpha, random = contents["_state"]
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
         state = assemble(copies, counts, settings, log_alpha, np.uint64(random))
-        self.__dict__ = contents | {"state": state}
+        self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | {"_state": state}
+
+    @property
+    def state(self) -> Any:
+        """The state, with every observation in it, whenever a call may have been interrupted."""
+        if self._out is not None:
+            while not put_back(self._state, self.family, self._out):
+                self._state = grown(self._state)
+            self._out = None
+        return self._state
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._state, self._out = value, None
 
     @contextmanager
     def changing(self, long: bool = False) -> Iterator[None]:
         """What happens inside happens as a whole or, if it fails or is interrupted, not at all.
 
-        The kernel that streams observations cannot fail, and an interruption finds it before or after some
-        observation. Everything else could be caught between two kernels: it is ``long``, needs rejuvenation,
-        or the model is a user's own. A copy of the state is kept meanwhile.
+        Streaming with a compiled model cannot fail, and an interruption finds it after some observation. What
+        is ``long``, or calls a user's model, needs a copy of the state to go back to.
         """
-        guarded = long or self.rejuvenation > 0 or self.family is None
-        before = self.__getstate__() if guarded else None
-        try:
-            yield
-        except BaseException:
-            if before is not None:
-                self.__setstate__(before)
-            raise
-        finally:
-            self._posterior = None
+        with self.lock:
+            before = self.__getstate__() if long or self.family is None else None
+            try:
+                yield
+            except BaseException:
+                if before is not None:
+                    self.__setstate__(before)
+                raise
+            finally:
+                self._posterior = None
 
     @property
     def posterior(self) -> Posterior:
         """The posterior as it stands; later observations do not change it."""
-        if self._posterior is None:
-            self._posterior = posterior_of(self.state)
-        return self._posterior
+        with self.lock:
+            if self._posterior is None:
+                self._posterior = posterior_of(self.state)
+            return self._posterior
 
     @property
     def n_observations(self) -> int:
@@ -230,12 +251,16 @@ class Engine:
     def _stream(self, end: int) -> None:
         if self.family is None:
             for x in range(self.n_observations, end):
-                self._put_in(x, f"row {x - self.first_row}")
+                self._put_in(x, self._who(x))
                 count_observation(self.state)
             return
         observe_all = stream_at_random if self.draws else stream
         while not observe_all(self.state, self.family, end):
             self.state = grown(self.state)
+
+    def _who(self, x: int) -> str:
+        """How an error calls the observation: by its row in the batch, or as what it is replayed for."""
+        return f"row {x - self.first_row}" if self.replayed is None else f"observation {self.replayed[x]}"
 
     def observe_again(self, x: int) -> None:
         """Take ``x`` out of its subproblem and let it come in anew; it may cross into another."""
@@ -243,9 +268,10 @@ class Engine:
             self._take_out(x, f"observation {x}")
             self._put_in(x, f"observation {x}")
             return
-        for half in (take_out, put_back):
-            while not half(self.state, self.family, x):
-                self.state = grown(self.state)
+        self._out = x
+        while not take_out(self._state, self.family, x):
+            self._state = grown(self._state)
+        _ = self.state  # which puts it back
 
     def like(self, settings: tuple[int, ...], log_alpha: float, seed: int) -> Engine:
         """An empty engine for the same model."""
@@ -269,10 +295,12 @@ class Engine:
     def _log_marginal(self, totals: Floats, sizes: Floats, who: str) -> Floats:
         """A user's model: log p(c) of many clusters; an error names ``who`` they are tried for."""
         result = np.asarray(self.model.log_marginal(totals, sizes), np.float64)
-        if result.shape != sizes.shape or not (result < np.inf).all():
+        name = f"{who}: {type(self.model).__name__}.log_marginal"
+        if result.shape != sizes.shape:
+            raise ValueError(f"{name} must return one number a cluster, {sizes.shape}, got {result.shape}")
+        if not (result < np.inf).all():
             raise ValueError(
-                f"{who}: {type(self.model).__name__}.log_marginal must return one log-likelihood for each of "
-                f"{len(sizes)} clusters"
+                f"{name} returned {result[~(result < np.inf)][0]}; logarithms must be below infinity"
             )
         return result
 

@@ -21,8 +21,6 @@ from partita._kernel import inner
 from partita._typing import Array
 from partita.smc.state import descending, uniform
 
-K_BEST, MULTINOMIAL = range(2)
-
 
 class Joint(NamedTuple):
     """Rows of the joined subproblem: where each comes from, what x joins there, and its log-weight."""

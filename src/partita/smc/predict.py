@@ -48,10 +48,11 @@ def spread(state, labels, out):
 
 
 @kernel
-def spread_stored(state, family, x, labels, out):
-    """:func:`spread` for an observation beyond the last one."""
-    score(state, family, x)
-    spread(state, labels, out)
+def spread_rows(state, family, data, labels, out):
+    """:func:`spread` for each row of the data."""
+    for x in range(data.shape[0]):
+        score(state, family, data, x)
+        spread(state, labels, out[x])
 
 
 @kernel
@@ -63,12 +64,11 @@ def spread_scored(state, labels, out):
 def predictive(engine: Any, encoded: Floats, labels: Integers) -> Floats:
     """Probabilities of each label and of a new cluster, shape (n, K + 1)."""
     out = np.zeros((len(encoded), int(labels.max()) + 2))
-    if engine.family is not None:
-        engine.store(encoded)  # beyond the end, where the next observation will overwrite it
+    with engine.lock:
+        if engine.family is not None:
+            spread_rows(engine.state, engine.family, encoded, labels, out)
+            return out
         for k in range(len(encoded)):
-            spread_stored(engine.state, engine.family, engine.n_observations + k, labels, out[k])
-        return out
-    for k in range(len(encoded)):
-        engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
-        spread_scored(engine.state, labels, out[k])
+            engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
+            spread_scored(engine.state, labels, out[k])
     return out

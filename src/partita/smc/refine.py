@@ -50,6 +50,7 @@ def unlink(state, x):
     if block.size == 0:
         block.head = state.free_block
         state.free_block = observations[x].block
+    observations[x].block = -1
 
 
 @inner

@@ -61,6 +61,7 @@ def run_again(engine: Any, members: Integers, generator: np.random.Generator) ->
     quiet = dict(zip(SETTINGS, settings.tolist(), strict=True)) | {"rejuvenation": 0, "learn_alpha": 0}
     seed = int(generator.integers(2**31))
     fresh = engine.like(tuple(quiet.values()), log_alpha, seed)
+    fresh.replayed = members
     fresh.run(fresh.store(parts[0][members]))
     found = [partitions(fresh.state, s) for s in live_subproblems(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
@@ -251,7 +252,7 @@ def best_other_scored(state, s):
 @kernel
 def best_other(state, family, s, x):
     """:func:`best_other_scored` for a compiled family."""
-    score(state, family, x)
+    score(state, family, state.data, x)
     return best_other_scored(state, s)
 
 

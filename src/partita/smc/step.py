@@ -93,7 +93,7 @@ def stream(state, family, end):
     """Observe all data up to ``end``; false if there is no room, to be called again when there is."""
     while state.n_observations < end:
         x = state.n_observations
-        score(state, family, x)
+        score(state, family, state.data, x)
         if not observe(state, x):
             return False
         extend_created(state, family, x)
@@ -106,7 +106,7 @@ def stream_at_random(state, family, end):
     """:func:`stream` with the resampling or merging that draws at random."""
     while state.n_observations < end:
         x = state.n_observations
-        score(state, family, x)
+        score(state, family, state.data, x)
         if not observe_at_random(state, x):
             return False
         extend_created(state, family, x)
@@ -142,7 +142,9 @@ def take_out(state, family, x):
 @kernel
 def put_back(state, family, x):
     """Let an observation that has been taken out come in anew; false if there is no room."""
-    score(state, family, x)
+    if state.observations[x].block >= 0:
+        return True  # it never was out, or is in again
+    score(state, family, state.data, x)
     done = observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
     if done:
         extend_created(state, family, x)

@@ -55,7 +55,6 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     engine, model = sampler._fitted(), sampler.model_
     _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
     arrays = pack(engine.state)
-    built_in = type(model) is MODELS.get(type(model).__name__)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
@@ -63,7 +62,10 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "sampler": type(sampler).__name__,
         "parameters": _plain(parameters),
         "model": type(model).__name__,
-        "model_parameters": _plain(model.get_params(deep=False)) if built_in else None,
+        "built_in": is_built_in(model),
+        "model_parameters": _plain(model.get_params(deep=False))
+        if isinstance(model, CompiledModel)
+        else None,
         "learnt_model": sampler.model is None,
         "n_features": sampler.n_features_in_,
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
@@ -86,6 +88,11 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def is_built_in(model: Any) -> bool:
+    """Whether a model can be made anew from its name and parameters."""
+    return type(model) is MODELS.get(type(model).__name__)
 
 
 def _plain(value: Any) -> Any:
@@ -188,12 +195,12 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
     """The model of a file: the one given, if it may be the same, or a built-in one made anew."""
     name, parameters = header["model"], header["model_parameters"]
     if given is None:
-        if parameters is None:
+        if header["built_in"] is not True:
             raise FileError(
                 f"{path} was made with a model of your own: pass it, load(path, model={name}(...))"
             )
         return MODELS[name](**parameters)
-    if type(given).__name__ != name or (type(given) is MODELS.get(name)) == (parameters is None):
+    if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
         raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
     if parameters is not None and _plain(given.get_params(deep=False)) != parameters:
         raise FileError(f"{path} was made with other hyperparameters than those of the model given")

@@ -30,8 +30,8 @@ class Particles(NamedTuple):
 
 
 @inner
-def score(state, family, x):
-    """Score observation ``x`` against every cluster (paper, eq. 1, in logarithms)."""
+def score(state, family, data, x):
+    """Score row ``x`` of the data against every cluster (paper, eq. 1, in logarithms)."""
     cells, subproblems = state.cells, state.subproblems
     ids = np.zeros(state.n_clusters, np.int64)  # the empty cluster first
     count = 1
@@ -42,7 +42,7 @@ def score(state, family, x):
             for k in range(first, first + sub.clusters):
                 ids[count] = cells[k]
                 count += 1
-    gains(family, state.statistics, ids, 0, count, state.data, x, state.gain)
+    gains(family, state.statistics, ids, 0, count, data, x, state.gain)
 
 
 @inner

@@ -31,6 +31,12 @@ class CategoricalLearner(Learner):
     def __init__(self, model: Any, X: Floats, rows: Array) -> None:
         given = 1 if model.n_categories is None else model._levels(X.shape[1])
         self.n_levels = [int(k) for k in np.maximum(given, np.floor(X.max(axis=0)).clip(0.0) + 1.0)]
+        if max(self.n_levels) > 100 * (len(X) + 10):
+            column = int(np.argmax(self.n_levels))
+            raise ValueError(
+                f"column {column} has codes up to {self.n_levels[column] - 1} in {len(X)} rows; encode the "
+                "data as 0, 1, 2, …"
+            )
         self._learn(clone(model).set_params(n_categories=self.n_levels, concentration=1.0).encode(X), rows)
 
     def _learn(self, codes: Floats, rows: Array) -> None:
