@@ -117,7 +117,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     for k in range(d):
         step = statistics[second, means + k] - statistics[first, means + k]
         inside = statistics[first, squares + k] + statistics[second, squares + k]
-        statistics[child, squares + k] = inside + step * step * size_first / size * size_second
+        statistics[child, squares + k] = inside + step * step * (size_first * size_second / size)
         statistics[child, means + k] = statistics[first, means + k] + step * size_second / size
     statistics[child, share] = min(statistics[first, share], statistics[second, share])
     prepare(family, statistics, child, size, d)

@@ -170,7 +170,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
         row = scatter + i * (i + 1) // 2
         for j in range(i + 1):
             inside = statistics[first, row + j] + statistics[second, row + j]
-            statistics[child, row + j] = inside + step[i] * step[j] * size_first / size * size_second
+            statistics[child, row + j] = inside + step[i] * step[j] * (size_first * size_second / size)
     for i in range(d):
         statistics[child, 2 + i] = statistics[first, 2 + i] + step[i] * size_second / size
     statistics[child, share] = min(statistics[first, share], statistics[second, share])

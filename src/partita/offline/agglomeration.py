@@ -45,7 +45,7 @@ def gain_of(rows, partition, score, log_alpha, i, j):
     """Log-ratio of the posterior with two clusters merged to that with them apart; uses the last row."""
     size_i, size_j, spare = partition.size[i], partition.size[j], np.int64(rows.statistics.shape[0] - 1)
     join(rows.family, rows.statistics, spare, i, j, size_i, size_j, rows.data.shape[1])
-    return score_of(rows, spare, size_i + size_j) - score[i] - score[j] - log_alpha
+    return score_of(rows, spare, size_i + size_j) - (score[i] + score[j]) - log_alpha
 
 
 @inner
@@ -161,7 +161,7 @@ class GeneralAgglomeration:
         """Log-ratios of the posterior with two clusters merged to that with them apart."""
         size = self.partition.size[first] + self.partition.size[second]
         union = gammaln(size) + self.summaries.unions(first, second)
-        result: Floats = union - self.score[first] - self.score[second] - self.log_alpha
+        result: Floats = union - (self.score[first] + self.score[second]) - self.log_alpha
         return result
 
     def _absorb(self, i: int, j: int) -> None:

@@ -105,8 +105,8 @@ class Gibbs(Offline):
         with self._same_attributes_if_it_fails():
             X = self._validated(X, reset=True)
             labels = self._initial_labels(len(X))
-            model = self._own_model(X)
             surrogate = None if self.surrogate is None else own_copy("surrogate", self.surrogate, X)
+            model = self._own_model(X)
             recorder = Recorder(self.keep_labels, self.max_time)
             rng = np.random.default_rng(self._seed())
             walk = chain(model, surrogate, X, labels, log_alpha)
