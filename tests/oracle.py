@@ -139,12 +139,27 @@ class Poisson(pt.Model):
         )
 
 
+class Coins(pt.Model):
+    """The library's Bernoulli, as a user would write it."""
+
+    def __init__(self, a=1.0, b=1.0):
+        self.a, self.b = a, b
+
+    def statistics(self, X):
+        return X
+
+    def log_marginal(self, totals, sizes):
+        after = betaln(self.a + totals, self.b + sizes[:, None] - totals)
+        return (after - betaln(self.a, self.b)).sum(axis=1)
+
+
 DENSITIES = {
     pt.Gaussian: gaussian,
     pt.MultivariateGaussian: multivariate,
     pt.Categorical: categorical,
     pt.Bernoulli: bernoulli,
     Poisson: poisson,
+    Coins: bernoulli,
 }
 
 

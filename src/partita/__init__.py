@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from partita.models.categorical import Categorical as Categorical
     from partita.models.gaussian import Gaussian as Gaussian
     from partita.models.multivariate import MultivariateGaussian as MultivariateGaussian
+    from partita.offline.agglomerative import Agglomerative as Agglomerative
+    from partita.offline.gibbs import Gibbs as Gibbs
     from partita.posterior import Posterior as Posterior
+    from partita.priors import DirichletProcess as DirichletProcess
     from partita.smc.sampler import SMC as SMC
     from partita.smc.sampler import Greedy as Greedy
     from partita.smc.sampler import SplitSMC as SplitSMC
@@ -26,12 +29,15 @@ _HOMES = {
     "SplitSMC": "smc.sampler",
     "SMC": "smc.sampler",
     "Greedy": "smc.sampler",
+    "Gibbs": "offline.gibbs",
+    "Agglomerative": "offline.agglomerative",
     "Posterior": "posterior",
     "Model": "models.base",
     "Gaussian": "models.gaussian",
     "MultivariateGaussian": "models.multivariate",
     "Categorical": "models.categorical",
     "Bernoulli": "models.bernoulli",
+    "DirichletProcess": "priors",
     "bcubed": "metrics",
     "metrics": "",
     "datasets": "",

@@ -15,6 +15,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from partita.priors import DirichletProcess
+
 
 def circles(
     n_clusters: int = 15,
@@ -148,7 +150,7 @@ def gaussian_mixture(
         raise ValueError(f"mean must be finite, got {mean!r}")
 
     rng = np.random.default_rng(random_state)
-    weights = _stick_breaking(n_clusters, concentration, rng)
+    weights = DirichletProcess(concentration).weights(n_clusters, rng)
     # Independent draws are exchangeable: the points need no shuffling.
     sticks, labels = np.unique(rng.choice(n_clusters, size=n_points, p=weights), return_inverse=True)
 
@@ -158,14 +160,6 @@ def gaussian_mixture(
     own_group = group_centres[rng.integers(n_groups, size=sticks.size)]
     centres = rng.normal(own_group, deviations * (125.0 * precision) ** -0.5)
     return rng.normal(centres[labels], deviations[labels]), labels
-
-
-def _stick_breaking(n_sticks: int, concentration: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Weights of the first `n_sticks` clusters of a Dirichlet process, scaled to sum to one."""
-    broken = rng.beta(1.0, concentration, size=n_sticks)
-    left = np.concatenate([[1.0], np.cumprod(1.0 - broken[:-1])])
-    weights: NDArray[np.float64] = broken * left / np.dot(broken, left)
-    return weights
 
 
 def _require_count(name: str, value: int) -> None:

@@ -76,6 +76,25 @@ def reduce(family, statistics, child, parent, size, data, x):
     return True
 
 
+@inner
+def join(family, statistics, child, first, second, size_first, size_second, d):
+    """Row of the union of two clusters."""
+    for k in range(d):
+        statistics[child, 1 + k] = statistics[first, 1 + k] + statistics[second, 1 + k]
+    prepare(family, statistics, child, size_first + size_second)
+
+
+@inner
+def log_marginal(family, statistics, c, size, d):
+    """log p(c) of the cluster's row: a ratio of Beta functions for each column."""
+    result = 0.0
+    for k in range(d):
+        a, b, ones = family.a[k], family.b[k], statistics[c, 1 + k]
+        result += math.lgamma(a + ones) - math.lgamma(a) + math.lgamma(b + size - ones) - math.lgamma(b)
+        result += math.lgamma(a + b) - math.lgamma(a + b + size)
+    return result
+
+
 class Bernoulli(CompiledModel):
     """Binary features: each column is 1 with the cluster's own probability, with a Beta(a, b) prior.
 

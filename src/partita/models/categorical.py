@@ -79,6 +79,29 @@ def reduce(family, statistics, child, parent, size, data, x):
     return True
 
 
+@inner
+def join(family, statistics, child, first, second, size_first, size_second, d):
+    """Row of the union of two clusters."""
+    for level in range(family.pseudo_counts.shape[0]):
+        statistics[child, level] = statistics[first, level] + statistics[second, level]
+    prepare(family, statistics, child, size_first + size_second)
+
+
+@inner
+def log_marginal(family, statistics, c, size, d):
+    """log p(c) of the cluster's row: a Dirichlet–multinomial for each column."""
+    result = 0.0
+    for k in range(d):
+        total = 0.0
+        for level in range(family.first[k], family.first[k + 1]):
+            prior = family.pseudo_counts[level]
+            total += prior
+            if statistics[c, level] > 0.0:
+                result += math.lgamma(prior + statistics[c, level]) - math.lgamma(prior)
+        result += math.lgamma(total) - math.lgamma(total + size)
+    return result
+
+
 class Categorical(CompiledModel):
     """Categories: each column is drawn from the cluster's own distribution, with a Dirichlet prior.
 

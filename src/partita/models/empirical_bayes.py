@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -30,6 +29,7 @@ from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.evidence import LEARNERS
 from partita.models.evidence.base import Learner
+from partita.priors import DirichletProcess
 
 M = TypeVar("M", bound=CompiledModel)
 
@@ -140,15 +140,14 @@ def cluster(model: CompiledModel, X: Floats, log_alpha: float, orders: Sequence[
 
 def concentration(labels: Integers) -> tuple[float, float]:
     """The best log α for these clusters, and their log prior with it (Ewens; paper, eq. 3)."""
-    sizes, n = np.bincount(labels), len(labels)
+    sizes = np.bincount(labels)
 
     def cost(log_alpha: float) -> float:
         alpha = math.exp(log_alpha)
-        log_prior = len(sizes) * log_alpha + math.lgamma(alpha) - math.lgamma(alpha + n)
-        return 2.0 * math.log1p(alpha) - log_prior
+        return 2.0 * math.log1p(alpha) - DirichletProcess(alpha).log_density(sizes)
 
-    found = minimize_scalar(cost, bounds=(math.log(1e-3), math.log(n + 1e-3)), method="bounded")
-    return float(found.x), float(gammaln(sizes).sum() - found.fun)
+    found = minimize_scalar(cost, bounds=(math.log(1e-3), math.log(len(labels) + 1e-3)), method="bounded")
+    return float(found.x), -float(found.fun)
 
 
 def checked(X: Any) -> Floats:

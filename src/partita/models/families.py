@@ -10,7 +10,9 @@ of ``statistics``, one row a cluster:
   c = ids[first:last], into out[c], from what the others have prepared; log p(x) for the empty cluster;
 - ``extend(family, statistics, child, parent, size, data, x)``: the row of parent ∪ {x};
 - ``reduce(family, statistics, child, parent, size, data, x)``: the row of the parent without x; false where
-  cancellation would cost accuracy, and the caller then builds the row from the members.
+  cancellation would cost accuracy, and the caller then builds the row from the members;
+- ``join(family, statistics, child, first, second, size_first, size_second, d)``: the row of a union;
+- ``log_marginal(family, statistics, c, size, d)``: log p(c) of a row that one of the others has written.
 """
 
 from __future__ import annotations
@@ -48,6 +50,23 @@ def reduce(family: Any, statistics: Any, child: Any, parent: Any, size: Any, dat
     """Write the row of ``child`` = ``parent`` without x; false where that would lose digits."""
 
 
+def join(
+    family: Any,
+    statistics: Any,
+    child: Any,
+    first: Any,
+    second: Any,
+    size_first: Any,
+    size_second: Any,
+    d: Any,
+) -> None:
+    """Write the row of ``child`` = ``first`` ∪ ``second``, which may be one of the two."""
+
+
+def log_marginal(family: Any, statistics: Any, c: Any, size: Any, d: Any) -> Any:
+    """log p(c) of a cluster of ``size`` members."""
+
+
 def _implementation(family: Any, name: str) -> Any:
     """What the type of ``family`` asks for; None if it is no family."""
     if isinstance(family, types.BaseNamedTuple):
@@ -73,3 +92,13 @@ def _extend(family, statistics, child, parent, size, data, x):
 @overload(reduce, jit_options=INNER)
 def _reduce(family, statistics, child, parent, size, data, x):
     return _implementation(family, "reduce")
+
+
+@overload(join, jit_options=INNER)
+def _join(family, statistics, child, first, second, size_first, size_second, d):
+    return _implementation(family, "join")
+
+
+@overload(log_marginal, jit_options=INNER)
+def _log_marginal(family, statistics, c, size, d):
+    return _implementation(family, "log_marginal")

@@ -109,6 +109,34 @@ def reduce(family, statistics, child, parent, size, data, x):
     return True
 
 
+@inner
+def join(family, statistics, child, first, second, size_first, size_second, d):
+    """Row of the union of two clusters."""
+    size = size_first + size_second
+    means, squares, share = 2 + 2 * d, 2 + 3 * d, 2 + 4 * d
+    for k in range(d):
+        step = statistics[second, means + k] - statistics[first, means + k]
+        inside = statistics[first, squares + k] + statistics[second, squares + k]
+        statistics[child, squares + k] = inside + step * step * (size_first * size_second / size)
+        statistics[child, means + k] = statistics[first, means + k] + step * size_second / size
+    statistics[child, share] = min(statistics[first, share], statistics[second, share])
+    prepare(family, statistics, child, size, d)
+
+
+@inner
+def log_marginal(family, statistics, c, size, d):
+    """log p(c) of the cluster's row (Murphy 2007, eq. 95); the prepared 1/spread has the posterior rates."""
+    shape, precision = family.shape, family.precision
+    posterior_precision = precision + size
+    a = shape + 0.5 * size
+    log_rates = d * math.log(posterior_precision / (2.0 * (posterior_precision + 1.0)))
+    for k in range(d):
+        log_rates -= math.log(statistics[c, 2 + d + k])
+    result = size * family.jacobian + d * (math.lgamma(a) - math.lgamma(shape) + shape * math.log(shape))
+    result += 0.5 * d * (math.log(precision / posterior_precision) - size * math.log(2.0 * math.pi))
+    return result - a * log_rates
+
+
 class Gaussian(CompiledModel):
     """Normal clusters with independent dimensions and a normal–inverse-gamma prior.
 

@@ -157,6 +157,41 @@ def reduce(family, statistics, child, parent, size, data, x):
     return True
 
 
+@inner
+def join(family, statistics, child, first, second, size_first, size_second, d):
+    """Row of the union of two clusters."""
+    size = size_first + size_second
+    scatter, share = 2 + d, 2 + 2 * d + d * (d + 1)
+    step = np.empty(d)
+    for i in range(d):
+        step[i] = statistics[second, 2 + i] - statistics[first, 2 + i]
+    for i in range(d):
+        row = scatter + i * (i + 1) // 2
+        for j in range(i + 1):
+            inside = statistics[first, row + j] + statistics[second, row + j]
+            statistics[child, row + j] = inside + step[i] * step[j] * (size_first * size_second / size)
+    for i in range(d):
+        statistics[child, 2 + i] = statistics[first, 2 + i] + step[i] * size_second / size
+    statistics[child, share] = min(statistics[first, share], statistics[second, share])
+    prepare(family, statistics, child, size, d)
+
+
+@inner
+def log_marginal(family, statistics, c, size, d):
+    """log p(c) of the cluster's row (Murphy 2007, eq. 266); the prepared factor has the posterior scale."""
+    freedom, precision = family.freedom, family.precision
+    posterior_precision = precision + size
+    factor = 2 + 2 * d + d * (d + 1) // 2
+    log_determinant = -d * math.log((posterior_precision + 1.0) / posterior_precision)
+    gammas = 0.0
+    for i in range(d):
+        log_determinant += 2.0 * math.log(statistics[c, factor + i * (i + 1) // 2 + i])
+        gammas += math.lgamma(0.5 * (freedom + size - i)) - math.lgamma(0.5 * (freedom - i))
+    result = size * family.jacobian + gammas - 0.5 * (freedom + size) * log_determinant
+    result += 0.5 * d * (freedom * math.log(freedom) - size * math.log(math.pi))
+    return result + 0.5 * d * math.log(precision / posterior_precision)
+
+
 class MultivariateGaussian(CompiledModel):
     """Normal clusters with any covariance and a normal–inverse-Wishart prior.
 

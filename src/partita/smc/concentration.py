@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from partita import priors
 from partita._kernel import inner, kernel
 from partita.smc.resample import normalise
 from partita.smc.state import descending
@@ -22,15 +23,7 @@ from partita.smc.state import descending
 PRIOR = (0.5, 1.5)
 
 
-@inner
-def digamma(x):
-    """ψ(x), by recurrence to x ≥ 10 and its asymptotic series there."""
-    shift = 0.0
-    while x < 10.0:
-        shift -= 1.0 / x
-        x += 1.0
-    y = 1.0 / (x * x)
-    return shift + math.log(x) - 0.5 / x - y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240)))
+expected_clusters = inner(priors.expected_clusters)
 
 
 @inner
@@ -40,7 +33,7 @@ def best_alpha(n_clusters, n_observations):
     for _ in range(80):  # the derivative in log α is decreasing where it matters
         middle = 0.5 * (low + high)
         alpha = math.exp(middle)
-        expected = alpha * (digamma(alpha + n_observations) - digamma(alpha))
+        expected = expected_clusters(alpha, n_observations)
         if n_clusters + PRIOR[0] - (PRIOR[0] + PRIOR[1]) * alpha / (1.0 + alpha) > expected:
             low = middle
         else:

@@ -18,7 +18,8 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.models.families import begin, gains
+from partita.models.encoding import check_possible, log_marginals
+from partita.models.families import begin
 from partita.posterior import Posterior
 from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
@@ -32,17 +33,6 @@ from partita.smc.step import choose, place, put_back, stream, stream_at_random, 
 def start(state, family, n_features):
     """Write the statistics of the empty cluster."""
     begin(family, state.statistics, n_features)
-
-
-@kernel
-def first_impossible(state, family, data):
-    """The first observation whose density under the prior is not finite; −1 if there is none."""
-    empty = np.zeros(1, np.int64)
-    for x in range(data.shape[0]):
-        gains(family, state.statistics, empty, 0, 1, data, x, state.gain)
-        if not math.isfinite(state.gain[0]):
-            return x
-    return -1
 
 
 @kernel
@@ -130,6 +120,7 @@ class Engine:
         self.model = model
         chosen = dict(zip(SETTINGS, settings, strict=True))
         self.rejuvenation, self.learns_alpha = chosen["rejuvenation"], bool(chosen["learn_alpha"])
+        self.exact = bool(chosen["exact"])
         self.draws = bool(chosen["resampling"] or chosen["merging"])
         self.particles, self.widths = chosen["particles"], (n_features, n_encoded)
         self.family: Any = None  # a user's model has none
@@ -217,12 +208,8 @@ class Engine:
                 f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as for "
                 f"the first row, got {encoded.shape[1]}"
             )
-        bad = -1 if self.family is None else first_impossible(self.state, self.family, encoded)
-        if bad >= 0:
-            raise ValueError(
-                f"row {bad}: its density under the model is not finite; rescale the data or fit the model's "
-                "prior to them"
-            )
+        if isinstance(self.model, CompiledModel):
+            check_possible(self.model, self.family, self.widths[0], encoded)
         return encoded
 
     def store(self, encoded: Floats) -> int:
@@ -285,30 +272,20 @@ class Engine:
         statistics, clusters, _, data, _ = views(self.state)
         statistics[c, :-1] = data[members].sum(axis=0)
         size = np.array([len(members)], np.float64)
-        log_marginal = self._log_marginal(statistics[c : c + 1, :-1], size, f"observation {members[0]}")
+        log_marginal = log_marginals(
+            self.model, statistics[c : c + 1, :-1], size, f"observation {members[0]}"
+        )
         if log_marginal[0] == -np.inf:
             raise ValueError(f"observation {members[0]}: {type(self.model).__name__} depends on the order")
         statistics[c, -1] = log_marginal[0]
         clusters["size"][c] = len(members)
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
-    def _log_marginal(self, totals: Floats, sizes: Floats, who: str) -> Floats:
-        """A user's model: log p(c) of many clusters; an error names ``who`` they are tried for."""
-        result = np.asarray(self.model.log_marginal(totals, sizes), np.float64)
-        name = f"{who}: {type(self.model).__name__}.log_marginal"
-        if result.shape != sizes.shape:
-            raise ValueError(f"{name} must return one number a cluster, {sizes.shape}, got {result.shape}")
-        if not (result < np.inf).all():
-            raise ValueError(
-                f"{name} returned {result[~(result < np.inf)][0]}; logarithms must be below infinity"
-            )
-        return result
-
     def log_marginals_with(self, encoded: Floats, who: str) -> tuple[Array, Floats]:
         """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
-        after = self._log_marginal(statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
+        after = log_marginals(self.model, statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
         if after[0] == -np.inf:
             raise ValueError(f"{who}: impossible under the model, even as a cluster of its own")
         return used, after
@@ -342,7 +319,7 @@ class Engine:
         if len(shrinking):
             size = clusters["size"][shrinking] - 1
             totals = statistics[shrinking, :-1] - data[x]
-            after = self._log_marginal(totals, size.astype(float), who)
+            after = log_marginals(self.model, totals, size.astype(float), who)
             clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
             clusters["size"][shrinking] = size
             statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after

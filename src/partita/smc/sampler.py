@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
+from partita._estimator import Clusterer, choice, log_of, whole
 from partita._progress import steps
 from partita._typing import Floats, Integers
 from partita.models.base import Model
-from partita.models.gaussian import Gaussian
 from partita.posterior import Posterior
 from partita.smc import storage
 from partita.smc.engine import Engine
@@ -30,7 +23,7 @@ MERGING = {"k-best": 0, "multinomial": 1}
 WEIGHTS = {"marginal": 0, "exact": 1}
 
 
-class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SplitSMC(Clusterer):
     """Online Bayesian clustering by split sequential Monte Carlo.
 
     Keeps a posterior over clusterings under a Dirichlet-process mixture, as a product over subproblems, and
@@ -142,7 +135,7 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             Show a progress bar.
         """
         engine = self._fitted()
-        sweeps = _whole("sweeps", sweeps, 0)
+        sweeps = whole("sweeps", sweeps, 0)
         if not self._settings()[3]:
             raise ValueError("refine needs exact weights, and so greedy resampling")
         with engine.changing(long=True):
@@ -164,23 +157,10 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.model_, self._engine = engine.model, engine
         return self
 
-    @contextmanager
-    def _same_attributes_if_it_fails(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
-
     def _start(self, X: Floats, settings: tuple[int, ...], log_alpha: float) -> Engine:
-        model = Gaussian().fit_prior(X) if self.model is None else copy.copy(self.model)
-        if not isinstance(model, Model):
-            raise TypeError(f"model must be a partita model, got {type(model).__name__}; see partita.Model")
-        model.check(X.shape[1])
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        model = self._own_model(X)
         width = model.encode(X[:1]).shape[1]
-        return Engine(model, settings, X.shape[1], width, log_alpha, seed)
+        return Engine(model, settings, X.shape[1], width, log_alpha, self._seed())
 
     # ------------------------------------------------------------------ asking
 
@@ -249,46 +229,26 @@ class SplitSMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self._engine
 
-    def _validated(self, X: Any, reset: bool) -> Floats:
-        """The rows as finite floats; what is so already need not pass scikit-learn's slower checks."""
-        if reset or not (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.ndim == 2
-            and len(X) > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-        ):
-            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-        check_finite(X)
-        return np.ascontiguousarray(X)
-
     def _settings(self) -> tuple[int, ...]:
         weights = self.weights or ("exact" if self.resampling == "greedy" else "marginal")
         codes = [
-            _choice("resampling", self.resampling, RESAMPLING),
-            _choice("merging", self.merging, MERGING),
-            _choice("weights", weights, WEIGHTS),
+            choice("resampling", self.resampling, RESAMPLING),
+            choice("merging", self.merging, MERGING),
+            choice("weights", weights, WEIGHTS),
         ]
         if codes[2] and codes[0]:
             raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
         return (
-            _whole("n_particles", self.n_particles, 1),
+            whole("n_particles", self.n_particles, 1),
             *codes,
             int(self._splitting),
-            _whole("rejuvenation", self.rejuvenation, 0),
+            whole("rejuvenation", self.rejuvenation, 0),
             int(isinstance(self.alpha, str)),
         )
 
     def _log_alpha(self) -> float:
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(f'alpha must be a positive number or "auto", got {self.alpha!r}')
-            return 0.0
-        number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
-        if not (number and 0.0 < self.alpha < math.inf):
-            raise ValueError(f'alpha must be a positive number or "auto", got {self.alpha!r}')
-        return math.log(self.alpha)
+        automatic = isinstance(self.alpha, str) and self.alpha == "auto"
+        return 0.0 if automatic else log_of("alpha", self.alpha, ' or "auto"')
 
 
 class SMC(SplitSMC):
@@ -325,28 +285,7 @@ class Greedy(SplitSMC):
         self.random_state = random_state
 
 
-def check_finite(X: Floats) -> None:
-    """Raise ValueError for the first entry that is NaN or infinite."""
-    finite = np.isfinite(X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        what = "NaN" if np.isnan(X[row, column]) else "infinite (inf)"
-        raise ValueError(f"row {row}, column {column} is {what}; drop the row or fill the value in")
-
-
 def checkpoints(first: int, end: int) -> list[int]:
     """Where to stop for the progress bar: about a hundred places, the last of them the end."""
     stride = max((end - first) // 100, 1)
     return [*range(first + stride, end, stride), end]
-
-
-def _choice(name: str, value: Any, choices: dict[str, int]) -> int:
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return choices[value]
-
-
-def _whole(name: str, value: Any, minimum: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
-    return int(value)

@@ -1,0 +1,101 @@
+"""What all estimators share: checks of what users give, before anything has changed."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from partita._typing import Floats
+from partita.models.base import CompiledModel, Model
+from partita.models.gaussian import Gaussian
+
+
+class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators: has a ``model`` and a ``random_state``, and validates data."""
+
+    model: Model | None
+    random_state: Any
+
+    @contextmanager
+    def _same_attributes_if_it_fails(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    def _validated(self, X: Any, reset: bool) -> Floats:
+        """The rows as finite floats; what is so already need not pass scikit-learn's slower checks."""
+        if reset or not (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        ):
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        check_finite(X)
+        return np.ascontiguousarray(X)
+
+    def _own_model(self, X: Floats) -> Model:
+        """The model to use for ``X``: a copy of the given one, or one fitted to the data."""
+        return Gaussian().fit_prior(X) if self.model is None else own_copy("model", self.model, X)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+def own_copy(name: str, model: Any, X: Floats) -> Model:
+    """A copy of a model that suits the data; TypeError or ValueError if it is none or does not."""
+    if not isinstance(model, Model):
+        raise TypeError(f"{name} must be a partita model, got {type(model).__name__}; see partita.Model")
+    # The built-in ones are a few numbers; what a user's model holds may be large.
+    own = clone(model) if isinstance(model, CompiledModel) else copy.copy(model)
+    own.check(X.shape[1])
+    return own
+
+
+def check_finite(X: Floats) -> None:
+    """Raise ValueError for the first entry that is NaN or infinite."""
+    finite = np.isfinite(X)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        what = "NaN" if np.isnan(X[row, column]) else "infinite (inf)"
+        raise ValueError(f"row {row}, column {column} is {what}; drop the row or fill the value in")
+
+
+def is_positive(value: Any) -> bool:
+    """Whether ``value`` is a number above zero, and finite."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return number and bool(0.0 < value < math.inf)
+
+
+def log_of(name: str, value: Any, or_else: str = "") -> float:
+    """The logarithm of a positive number; ``or_else`` says what else would do."""
+    if not is_positive(value):
+        raise ValueError(f"{name} must be a positive number{or_else}, got {value!r}")
+    return math.log(value)
+
+
+def choice(name: str, value: Any, choices: dict[str, int]) -> int:
+    """The code of one of several choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return choices[value]
+
+
+def whole(name: str, value: Any, minimum: int) -> int:
+    """``value`` as an int of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
+    return int(value)

@@ -1,0 +1,128 @@
+"""Gibbs sampling: exact, and Metropolis-within-Gibbs with a surrogate."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from partita._estimator import log_of, own_copy, whole
+from partita._progress import steps
+from partita._typing import Integers
+from partita.models.base import Model
+from partita.offline.base import Offline, Recorder, check_max_time
+from partita.offline.chain import chain
+from partita.offline.partition import in_order
+
+
+class Gibbs(Offline):
+    """Collapsed Gibbs sampling of a Dirichlet-process mixture (Neal 2000, algorithm 3).
+
+    Each sweep draws every observation's cluster anew, in random order, given all others. The clustering with
+    the highest posterior density at the end of any sweep is kept (paper, section 4 and appendix "Offline
+    Algorithms").
+
+    Parameters
+    ----------
+    model : Model, optional
+        How likely a cluster is. None stands for a :class:`Gaussian` whose prior is fitted to the data.
+    alpha : float
+        Concentration of the Dirichlet process: the larger, the more clusters.
+    surrogate : Model, optional
+        A cheaper model, from whose conditional distribution clusters are proposed; the model then accepts or
+        rejects, and is asked for two clusters only. It must not rule out what the model does not.
+    init : array of shape (n,), optional
+        Labels to start from. Every observation is a cluster of its own by default.
+    max_sweeps : int
+        Stop after so many sweeps.
+    patience : int, optional
+        Stop after so many sweeps in a row that found nothing better; the paper has 500.
+    max_time : float, optional
+        Stop after the sweep during which so many seconds have passed.
+    keep_labels : bool
+        Keep the clustering after every sweep in ``history_``: draws from the posterior, once the chain has
+        come near it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : array of shape (n,)
+        The best clustering seen, numbered in order of first appearance.
+    history_ : History
+        Time, score and number of clusters at the start and after every sweep.
+    model_ : Model
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np, partita as pt
+    >>> X = np.array([[0.0], [0.2], [7.0], [0.1], [7.1]])
+    >>> gibbs = pt.Gibbs(pt.Gaussian(rate=0.1), alpha=1.0, max_sweeps=50, random_state=0).fit(X)
+    >>> gibbs.labels_
+    array([0, 0, 1, 0, 1])
+    >>> bool(gibbs.log_density() == gibbs.history_.score.max())
+    True
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        alpha: float = 1.0,
+        *,
+        surrogate: Model | None = None,
+        init: Any = None,
+        max_sweeps: int = 1000,
+        patience: int | None = None,
+        max_time: float | None = None,
+        keep_labels: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.init = init
+        self.max_sweeps = max_sweeps
+        self.patience = patience
+        self.max_time = max_time
+        self.keep_labels = keep_labels
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, progress: bool = False) -> Self:
+        """Run the chain on the rows of ``X``.
+
+        A call that raises or is interrupted has changed nothing.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        y : ignored
+        progress : bool
+            Show a progress bar.
+        """
+        log_alpha, max_sweeps = log_of("alpha", self.alpha), whole("max_sweeps", self.max_sweeps, 0)
+        patience = max_sweeps if self.patience is None else whole("patience", self.patience, 1)
+        check_max_time(self.max_time)
+        with self._same_attributes_if_it_fails():
+            X = self._validated(X, reset=True)
+            labels = self._initial_labels(len(X))
+            surrogate = None if self.surrogate is None else own_copy("surrogate", self.surrogate, X)
+            model = self._own_model(X)
+            recorder = Recorder(self.keep_labels, self.max_time)
+            rng = np.random.default_rng(self._seed())
+            walk = chain(model, surrogate, X, labels, log_alpha)
+            recorder.record(walk.score(), walk.partition)
+            for _ in steps(range(max_sweeps), "sampling", progress):
+                walk.sweep(rng.permutation(len(X)), rng.random((len(X), 2)))
+                recorder.record(walk.score(), walk.partition)
+                if recorder.since_best >= patience or recorder.out_of_time:
+                    break
+            self._finish(model, recorder)
+        return self
+
+    def _initial_labels(self, n: int) -> Integers:
+        if self.init is None:
+            return np.arange(n)
+        labels = np.asarray(self.init)
+        if labels.shape != (n,):
+            raise ValueError(f"init has shape {labels.shape}, but X has {n} rows; give one label a row")
+        return in_order(labels)
