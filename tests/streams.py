@@ -49,7 +49,6 @@ VARIANTS = {
             "n_particles": 20,
             "resampling": "optimal",
             "merging": "multinomial",
-            "rejuvenation": 1,
         },
     ),
     "marginal": (pt.SplitSMC, {"alpha": 1.0, "n_particles": 20, "weights": "marginal"}),

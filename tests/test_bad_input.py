@@ -250,3 +250,34 @@ def test_huge_values_are_refused_or_clustered(model, variant, value):
         assert subproblem.probabilities.sum() == pytest.approx(1.0)
     if value > 1.0:
         assert sampler.labels_[0] not in sampler.labels_[20:23]
+
+
+def test_rejuvenation_needs_exact_weights():
+    """Marginal weights would count what is observed again twice."""
+    for parameters in ({"weights": "marginal"}, {"resampling": "optimal"}):
+        sampler = pt.SplitSMC(pt.Gaussian(), 1.0, rejuvenation=1, **parameters)
+        with pytest.raises(ValueError, match="rejuvenation needs exact weights"):
+            sampler.fit(G)
+
+
+def test_refine_asks_how_the_state_was_made():
+    sampler = pt.SplitSMC(pt.Gaussian(), 1.0, weights="marginal").fit(G).set_params(weights=None)
+    with pytest.raises(ValueError, match="refine needs exact weights"):
+        sampler.refine()
+
+
+def test_a_prior_is_not_fitted_to_a_few_rows_of_a_stream():
+    sampler = pt.SplitSMC()
+    with pytest.raises(ValueError, match=r"1 rows are too few.*give a model, or begin with 10 rows"):
+        sampler.partial_fit(G[:1])
+    assert not hasattr(sampler, "n_features_in_")
+    sampler.partial_fit(np.tile(G, (2, 1))).partial_fit(G[:1])
+    assert len(sampler.labels_) == 13
+
+
+def test_a_model_changed_in_place_stays_as_it_was():
+    rate = np.array([0.5, 0.5])
+    sampler = pt.SplitSMC(pt.Gaussian(rate=rate), 1.0).fit(G)
+    before = sampler.predict_proba(G)
+    rate[:] = 100.0
+    np.testing.assert_array_equal(sampler.predict_proba(G), before)

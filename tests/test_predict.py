@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from scipy.special import betaln, gammaln, multigammaln
 
 import partita as pt
+from partita.smc.state import dismantle
 
 from .oracle import Poisson
 
@@ -301,3 +303,21 @@ def test_prediction_agrees_with_what_happens():
         (whole,) = sampler.posterior_.subproblems
         alone = (whole.partitions[:, :-1] != whole.partitions[:, -1:]).all(axis=1)
         assert whole.probabilities[alone].sum() == pytest.approx(predicted, rel=1e-9)
+
+
+def test_threads_may_ask_at_the_same_time():
+    X = np.random.default_rng(0).normal(0.0, 5.0, (500, 2))
+    sampler = pt.SplitSMC(pt.Gaussian(), 1.0, 20).fit(X[:200])
+    batches = np.array_split(X, 20)
+    expected = [sampler.predict_proba(batch) for batch in batches]
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(5):
+            for found, right in zip(threads.map(sampler.predict_proba, batches), expected, strict=True):
+                np.testing.assert_array_equal(found, right)
+
+
+def test_predicting_takes_no_room_in_the_sampler():
+    sampler = pt.SplitSMC(pt.Gaussian(), 1.0, 5).fit(np.zeros((3, 2)))
+    before = [part.nbytes for part in dismantle(sampler._engine.state)[0]]
+    sampler.predict_proba(np.ones((10_000, 2)))
+    assert [part.nbytes for part in dismantle(sampler._engine.state)[0]] == before

@@ -298,7 +298,7 @@ def _encode(name: str, labels: ArrayLike) -> NDArray[np.intp]:
         raise ValueError(f"{name} must be one-dimensional, one label an item; its shape is {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
-    missing = np.flatnonzero(array != array) if array.dtype.kind == "f" else []
+    missing = np.flatnonzero(array != array)
     if len(missing):
         raise ValueError(f"{name}: item {missing[0]} is NaN; drop the items without a label")
     try:

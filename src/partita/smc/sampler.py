@@ -21,6 +21,7 @@ from partita.smc.replay import refine
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
 WEIGHTS = {"marginal": 0, "exact": 1}
+ENOUGH = 10  # rows to fit a prior to
 
 
 class SplitSMC(Clusterer):
@@ -42,7 +43,7 @@ class SplitSMC(Clusterer):
         How many partitions to keep of each subproblem.
     rejuvenation : int
         How many observations of the subproblem just changed to take out and observe again after each new
-        one. Costs about as many times more.
+        one. Costs about as many times more, and needs exact weights.
     resampling : {"greedy", "multinomial", "stratified", "optimal"}
         Greedy is deterministic and the most accurate; the others are unbiased.
     weights : {"exact", "marginal"}, optional
@@ -116,11 +117,18 @@ class SplitSMC(Clusterer):
     def partial_fit(self, X: Any, y: Any = None, *, progress: bool = False) -> Self:
         """Observe the rows of ``X`` in order, after all that came before.
 
-        Any batching of the same rows gives the same result. A call that raises has changed nothing; one that
-        was interrupted has observed none of the rows or some of the first, as ``len(labels_)`` tells.
+        Any batching of the same rows gives the same result. Parameters of the sampler that have been changed
+        meanwhile count from the next :meth:`fit` on. A call that raises has changed nothing; one that was
+        interrupted has observed none of the rows or some of the first, as ``len(labels_)`` tells.
         Parameters as in :meth:`fit`.
         """
-        return self._observe(X, reset=not hasattr(self, "_engine"), progress=progress)
+        first = not hasattr(self, "_engine")
+        if first and self.model is None and np.ndim(X) == 2 and 0 < len(X) < ENOUGH:
+            raise ValueError(
+                f"{len(X)} rows are too few to fit a prior to, as model=None asks for: give a model, or "
+                f"begin with {ENOUGH} rows or more"
+            )
+        return self._observe(X, reset=first, progress=progress)
 
     def refine(self, sweeps: int = 1, *, progress: bool = False) -> Self:
         """Improve the posterior in hindsight; never makes it a worse approximation.
@@ -136,7 +144,7 @@ class SplitSMC(Clusterer):
         """
         engine = self._fitted()
         sweeps = whole("sweeps", sweeps, 0)
-        if not self._settings()[3]:
+        if not engine.exact:
             raise ValueError("refine needs exact weights, and so greedy resampling")
         with engine.changing(long=True):
             for _ in steps(range(sweeps), "refining", progress):
@@ -238,6 +246,8 @@ class SplitSMC(Clusterer):
         ]
         if codes[2] and codes[0]:
             raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
+        if self.rejuvenation and not codes[2]:
+            raise ValueError("rejuvenation needs exact weights, and so greedy resampling")
         return (
             whole("n_particles", self.n_particles, 1),
             *codes,
