@@ -109,7 +109,7 @@ def test_long_run_frequencies(case):
 
 def test_the_tests_above_can_fail():
     """A chain that proposes from the surrogate and accepts everything has another distribution."""
-    X, model, surrogate = CHAINS["Gaussian by Gaussian"]
+    X, _, surrogate = CHAINS["Gaussian by Gaussian"]
     partitions, probability = posterior("Gaussian by Gaussian")
     wrong = pt.Gibbs(surrogate, ALPHA, max_sweeps=4000, keep_labels=True, random_state=5).fit(X)
     counts = Counter(oracle.partition_of(range(N), row) for row in wrong.history_.labels)
@@ -340,7 +340,7 @@ def test_a_failure_on_the_way_changes_nothing(value, error):
 
 @needs_data
 def test_the_known_score():
-    """About −1428 (2) over many runs; one run within four standard deviations, and not above the best known."""
+    """About −1428 (2) over many runs: one within four standard deviations, not above the best known."""
     from .test_reference import ALPHA as alpha
     from .test_reference import POINTS as folder
     from .test_reference import model

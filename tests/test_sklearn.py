@@ -16,7 +16,13 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import partita as pt
 
-ESTIMATORS = [pt.SplitSMC(n_particles=10), pt.SMC(n_particles=10), pt.Greedy()]
+ESTIMATORS = [
+    pt.SplitSMC(n_particles=10),
+    pt.SMC(n_particles=10),
+    pt.Greedy(),
+    pt.Gibbs(max_sweeps=30),
+    pt.Agglomerative(),
+]
 EXPECTED_FAILURES: dict[str, str] = {}  # name of the check: reason
 
 RNG = np.random.default_rng(4)
