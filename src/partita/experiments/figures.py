@@ -129,25 +129,19 @@ def draw_history(ax: Axes, runs: list[Run], setting: Setting, measure: str) -> N
         pt.plots.metric_curve(grid, curves, label=label, ax=ax, colour=colour)
         if setting.size is not None:
             ax.lines[-1].set(linestyle=(0, (3, 2)), linewidth=1.2)
-    star(
-        ax,
-        float(np.median(values(runs, "seconds"))),
-        values(runs, measure).mean(),
-        colour,
-        small=setting.size is not None,
-    )
+    if setting.size is None:
+        star(ax, float(np.median(values(runs, "seconds"))), values(runs, measure).mean(), colour)
 
 
-def star(ax: Axes, x: float, y: float, colour: str, small: bool = False) -> None:
+def star(ax: Axes, x: float, y: float, colour: str) -> None:
     """The configuration that the table reports."""
-    ax.plot(
-        [x], [y], marker="*", markersize=8 if small else 14, color=colour, markeredgecolor="white", zorder=5
-    )
+    ax.plot([x], [y], marker="*", markersize=14, color=colour, markeredgecolor="white", zorder=5)
 
 
 def focus(ax: Axes, results: Results) -> None:
-    """Leave out the long climb of methods that start from singletons."""
-    ends = [values(results.of(s), "log_density") for s in results.experiment.settings if results.of(s)]
+    """Leave out the long climb of methods that start from singletons, and what ends far below the rest."""
+    shown = [s for s in results.experiment.settings if s.method != AGGLOMERATIVE or s.size is None]
+    ends = [values(results.of(s), "log_density") for s in shown if results.of(s)]
     low, high = min(e.min() for e in ends), max(e.max() for e in ends)
     ax.set_ylim(low - 0.1 * (high - low) - 1.0, high + 0.1 * (high - low) + 1.0)
 
