@@ -236,6 +236,15 @@ def test_stops_when_time_is_up():
     assert len(gibbs.history_.time) > 20
 
 
+@pytest.mark.parametrize("kind", [pt.Gibbs, pt.Agglomerative])
+def test_progress_is_shown_on_request(kind, capsys):
+    quiet = kind(MODEL, random_state=0).fit(POINTS)
+    assert capsys.readouterr().out == ""
+    loud = kind(MODEL, random_state=0).fit(POINTS, progress=True)
+    assert capsys.readouterr().out != ""
+    np.testing.assert_array_equal(loud.labels_, quiet.labels_)
+
+
 # ---------------------------------------------------------------------- errors
 
 
