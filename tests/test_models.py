@@ -116,7 +116,7 @@ def test_removing_undoes_adding(kind):
         for step in range(150):
             sampler._engine.observe_again(int(rng.integers(n)))
             if step % 25 == 0 or step > 145:
-                sampler._posterior = None
+                sampler._engine._posterior = None
                 oracle.check_invariants(sampler, scores, m)
 
     check()
@@ -132,7 +132,7 @@ def test_removing_finds_other_particles(kind):
         before = {p for particles in oracle.factors(sampler.posterior_).values() for p in particles}
         for x in rng.permutation(20):
             sampler._engine.observe_again(int(x))
-        sampler._posterior = None
+        sampler._engine._posterior = None
         after = {p for particles in oracle.factors(sampler.posterior_).values() for p in particles}
         changes += after != before
     assert changes > 0
@@ -149,7 +149,7 @@ def test_an_outlier_that_leaves_takes_no_digits_along(kind):
     scores = oracle.Scores(model, X, alpha)
     assert len(oracle.check_invariants(sampler, scores, 1)) == 1
     sampler._engine.observe_again(3)
-    sampler._posterior = None
+    sampler._engine._posterior = None
     assert frozenset({3}) in oracle.check_invariants(sampler, scores, 1)
     assert sampler.posterior_.log_density() == pytest.approx(
         scores([frozenset({3}), frozenset(range(24)) - {3}]), abs=1e-8
@@ -384,7 +384,7 @@ def test_a_score_that_is_not_finite_is_refused(value):
     X = np.array([[60.0], [1.0], [70.0]])
     sampler = pt.SplitSMC(Fractious(value), 1.0, 10).fit(X[:2])
     before = oracle.factors(sampler.posterior_)
-    with pytest.raises(ValueError, match="log_marginal must return one finite"):
+    with pytest.raises(ValueError, match="log_marginal returned"):
         sampler.partial_fit(X[2:])
     oracle.assert_same_factors(oracle.factors(sampler.posterior_), before)
 
