@@ -17,7 +17,7 @@ from partita.smc import resample
 from partita.smc.engine import Engine
 from partita.smc.sampler import RESAMPLING
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import new_state
+from partita.smc.state import Settings, new_state
 from partita.smc.update import Particles
 
 from . import oracle
@@ -162,7 +162,7 @@ def draw_many(state, pool, m, out):
 
 def resampled(scheme, probabilities, m, repeats=50_000, seed=1):
     """Weights after resampling a pool, (repeats, n)."""
-    settings = (m, RESAMPLING[scheme], 0, 0, 1, 0, 0)
+    settings = Settings(m, RESAMPLING[scheme], exact=0)
     out = np.empty((repeats, len(probabilities)))
     pool = Particles(np.log(probabilities), np.zeros((len(probabilities), 3), np.int64))
     draw_many(new_state(1, 1, settings, 0.0, seed), pool, m, out)
@@ -289,7 +289,7 @@ def test_optimal_resampling_of_negligible_particles():
 def engine_of(model, X, m, alpha, seed, scheme):
     """An engine without splitting that has the data in store."""
     encoded = model.encode(X)
-    settings = (m, RESAMPLING[scheme], 0, 0, 0, 0, 0)
+    settings = Settings(m, RESAMPLING[scheme], exact=0, splitting=0)
     engine = Engine(model, settings, X.shape[1], encoded.shape[1], math.log(alpha), seed)
     engine.store(encoded)
     return engine

@@ -17,7 +17,7 @@ from partita.models.base import CompiledModel
 from partita.models.gaussian import Gaussian
 from partita.smc.engine import Engine
 from partita.smc.packing import unpack
-from partita.smc.state import STATE, grown
+from partita.smc.state import STATE, Settings, grown
 from partita.smc.step import stream
 
 PATIENCE = 0.4  # seconds; to read the loop from the cache takes a tenth
@@ -44,7 +44,7 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
 
 def compile_the_rest() -> None:
     """Run everything but the loop over a stream once, on a state of two observations."""
-    model, settings = Gaussian(), (2, 0, 0, 1, 1, 0, 0)
+    model, settings = Gaussian(), Settings(particles=2)
     engine = Engine(model, settings, 1, 1, 0.0, 0)
     engine.run(engine.store(engine.encode(np.zeros((0, 1)))))
     width = model.width(1)

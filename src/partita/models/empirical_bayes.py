@@ -124,10 +124,11 @@ def cluster(model: CompiledModel, X: Floats, log_alpha: float, orders: Sequence[
     """The sampler's best clustering, over several orders of the data."""
     from partita.smc.engine import Engine  # the sampler is made of models, not the other way round
     from partita.smc.snapshot import posterior_of
+    from partita.smc.state import Settings
 
     encoded = model.encode(X)
     best, labels = -math.inf, np.zeros(len(X), np.int64)
-    settings = (PARTICLES, 0, 0, 1, 1, 0, 0)  # see state.SETTINGS: all as by default, α fixed
+    settings = Settings(PARTICLES)  # all as by default, α fixed
     for order in orders:
         engine = Engine(model, settings, X.shape[1], encoded.shape[1], log_alpha, 0)
         engine.run(engine.store(encoded[order]))

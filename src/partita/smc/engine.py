@@ -25,7 +25,7 @@ from partita.smc.concentration import learn_alpha
 from partita.smc.refine import detach, reattach, room_to_remove
 from partita.smc.replay import fill
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import SETTINGS, assemble, dismantle, grown, new_state
+from partita.smc.state import Settings, assemble, dismantle, grown, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
 
@@ -100,8 +100,7 @@ class Engine:
     Parameters
     ----------
     model : Model
-    settings : tuple of int
-        In the order of ``state.SETTINGS``.
+    settings : Settings
     n_features, n_encoded : int
         Width of the data, before and after the model has encoded them.
     log_alpha : float
@@ -111,18 +110,16 @@ class Engine:
     def __init__(
         self,
         model: Model,
-        settings: tuple[int, ...],
+        settings: Settings,
         n_features: int,
         n_encoded: int,
         log_alpha: float,
         seed: int,
     ) -> None:
         self.model = model
-        chosen = dict(zip(SETTINGS, settings, strict=True))
-        self.rejuvenation, self.learns_alpha = chosen["rejuvenation"], bool(chosen["learn_alpha"])
-        self.exact = bool(chosen["exact"])
-        self.draws = bool(chosen["resampling"] or chosen["merging"])
-        self.particles, self.widths = chosen["particles"], (n_features, n_encoded)
+        self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
+        self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
+        self.particles, self.widths = settings.particles, (n_features, n_encoded)
         self.family: Any = None  # a user's model has none
         width = n_encoded + 1  # of a user's model: the totals, and log p(c)
         if isinstance(model, CompiledModel):
@@ -260,7 +257,7 @@ class Engine:
             self._state = grown(self._state)
         _ = self.state  # which puts it back
 
-    def like(self, settings: tuple[int, ...], log_alpha: float, seed: int) -> Engine:
+    def like(self, settings: Settings, log_alpha: float, seed: int) -> Engine:
         """An empty engine for the same model."""
         return Engine(self.model, settings, *self.widths, log_alpha, seed)
 

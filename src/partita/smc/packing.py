@@ -19,7 +19,17 @@ from typing import Any
 import numpy as np
 
 from partita._typing import Array, Integers
-from partita.smc.state import ARRAYS, BLOCK, CLUSTER, COUNTS, OBSERVATION, SUBPROBLEM, assemble, dismantle
+from partita.smc.state import (
+    ARRAYS,
+    BLOCK,
+    CLUSTER,
+    COUNTS,
+    OBSERVATION,
+    SUBPROBLEM,
+    Settings,
+    assemble,
+    dismantle,
+)
 
 PACKED: dict[str, np.dtype[Any]] = {
     "data": np.dtype("<f8"),
@@ -167,7 +177,7 @@ def unpack(
     packed: dict[str, Array],
     empty: Array,
     next_alpha: int,
-    settings: tuple[int, ...],
+    settings: Settings,
     log_alpha: float,
     random: int,
 ) -> Any:

@@ -19,7 +19,7 @@ from partita._typing import Array, Floats, Integers
 from partita.models.families import extend
 from partita.smc.refine import gain_of
 from partita.smc.split import new_block, split
-from partita.smc.state import SETTINGS, dismantle, grown, has_room, uniform
+from partita.smc.state import Settings, dismantle, grown, has_room, uniform
 from partita.smc.update import find_home, score
 
 
@@ -58,9 +58,9 @@ def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) 
 def run_again(engine: Any, members: Integers, generator: np.random.Generator) -> tuple[Integers, Floats]:
     """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores."""
     parts, _, settings, log_alpha, _, _ = dismantle(engine.state)
-    quiet = dict(zip(SETTINGS, settings.tolist(), strict=True)) | {"rejuvenation": 0, "learn_alpha": 0}
+    quiet = Settings(*settings.tolist())._replace(rejuvenation=0, learn_alpha=0)
     seed = int(generator.integers(2**31))
-    fresh = engine.like(tuple(quiet.values()), log_alpha, seed)
+    fresh = engine.like(quiet, log_alpha, seed)
     fresh.replayed = members
     fresh.run(fresh.store(parts[0][members]))
     found = [partitions(fresh.state, s) for s in live_subproblems(fresh.state)]

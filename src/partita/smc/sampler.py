@@ -17,6 +17,7 @@ from partita.smc import storage
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
 from partita.smc.replay import refine
+from partita.smc.state import Settings
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
@@ -165,7 +166,7 @@ class SplitSMC(Clusterer):
             self.model_, self._engine = engine.model, engine
         return self
 
-    def _start(self, X: Floats, settings: tuple[int, ...], log_alpha: float) -> Engine:
+    def _start(self, X: Floats, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
         width = model.encode(X[:1]).shape[1]
         return Engine(model, settings, X.shape[1], width, log_alpha, self._seed())
@@ -237,7 +238,7 @@ class SplitSMC(Clusterer):
             )
         return self._engine
 
-    def _settings(self) -> tuple[int, ...]:
+    def _settings(self) -> Settings:
         weights = self.weights or ("exact" if self.resampling == "greedy" else "marginal")
         codes = [
             choice("resampling", self.resampling, RESAMPLING),
@@ -248,7 +249,7 @@ class SplitSMC(Clusterer):
             raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
         if self.rejuvenation and not codes[2]:
             raise ValueError("rejuvenation needs exact weights, and so greedy resampling")
-        return (
+        return Settings(
             whole("n_particles", self.n_particles, 1),
             *codes,
             int(self._splitting),

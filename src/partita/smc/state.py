@@ -24,7 +24,7 @@ together again, which is also how a state is saved and loaded.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -67,11 +67,24 @@ COUNTS = (  # how much of the arrays is in use; the free entries of each kind fo
     "live_weights",
     "next_alpha",  # number of observations at which α is learnt next
 )
-SETTINGS = ("particles", "resampling", "merging", "exact", "splitting", "rejuvenation", "learn_alpha")
+
+
+class Settings(NamedTuple):
+    """What decides how a state develops."""
+
+    particles: int  # of each subproblem
+    resampling: int = 0  # its code in ``sampler.RESAMPLING``
+    merging: int = 0  # its code in ``sampler.MERGING``
+    exact: int = 1  # exact weights, or marginal ones
+    splitting: int = 1
+    rejuvenation: int = 0
+    learn_alpha: int = 0
+
+
 FIELDS = [
     *ARRAYS.items(),
     *((name, types.int64) for name in COUNTS),
-    *((name, types.int64) for name in SETTINGS),
+    *((name, types.int64) for name in Settings._fields),
     ("log_alpha", types.float64),
     ("random", types.uint64),  # state of the random number generator
     # Working memory, which carries nothing from one step to the next:
@@ -144,7 +157,7 @@ def dismantle(state):
     return parts, counts, settings, state.log_alpha, state.random, state.needed
 
 
-def new_state(n_encoded: int, width: int, settings: tuple[int, ...], log_alpha: float, seed: int) -> Any:
+def new_state(n_encoded: int, width: int, settings: Settings, log_alpha: float, seed: int) -> Any:
     """An empty state, for observations of ``n_encoded`` numbers and clusters of ``width``."""
     counts = dict.fromkeys(COUNTS, 0) | {
         "n_clusters": 1,  # the empty cluster

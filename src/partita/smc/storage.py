@@ -27,12 +27,12 @@ from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
 from partita.smc.engine import Engine, views
 from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
-from partita.smc.state import ARRAYS, COUNTS, SETTINGS, dismantle
+from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 
 MAGIC = b"PARTITA"
 VERSION = 1
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
-LIMITS = {  # of the settings
+LIMITS = {  # of the settings, in their order
     "particles": (1, 2**31),
     "resampling": (0, 3),
     "merging": (0, 1),
@@ -166,13 +166,12 @@ def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model:
     if names:
         require(len(names) == n_features and all(isinstance(name, str) for name in names), "feature_names")
         sampler.feature_names_in_ = np.array(names, dtype=object)
-    require(len(header["settings"]) == len(SETTINGS), "settings")
-    settings = tuple(
-        _whole(value, *LIMITS[name]) for name, value in zip(SETTINGS, header["settings"], strict=True)
+    require(len(header["settings"]) == len(LIMITS), "settings")
+    settings = Settings(
+        *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
     )
-    setting = dict(zip(SETTINGS, settings, strict=True))
-    require(not (setting["exact"] and setting["resampling"]), "settings")
-    require(arrays["shapes"][:, 1] <= setting["particles"], "shapes")
+    require(not (settings.exact and settings.resampling), "settings")
+    require(arrays["shapes"][:, 1] <= settings.particles, "shapes")
     log_alpha = float.fromhex(header["log_alpha"])
     require(math.isfinite(log_alpha), "log_alpha")
     check(arrays)
