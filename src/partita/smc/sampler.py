@@ -240,22 +240,20 @@ class SplitSMC(Clusterer):
 
     def _settings(self) -> Settings:
         weights = self.weights or ("exact" if self.resampling == "greedy" else "marginal")
-        codes = [
-            choice("resampling", self.resampling, RESAMPLING),
-            choice("merging", self.merging, MERGING),
-            choice("weights", weights, WEIGHTS),
-        ]
-        if codes[2] and codes[0]:
-            raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
-        if self.rejuvenation and not codes[2]:
-            raise ValueError("rejuvenation needs exact weights, and so greedy resampling")
-        return Settings(
-            whole("n_particles", self.n_particles, 1),
-            *codes,
-            int(self._splitting),
-            whole("rejuvenation", self.rejuvenation, 0),
-            int(isinstance(self.alpha, str)),
+        settings = Settings(
+            particles=whole("n_particles", self.n_particles, 1),
+            resampling=choice("resampling", self.resampling, RESAMPLING),
+            merging=choice("merging", self.merging, MERGING),
+            exact=choice("weights", weights, WEIGHTS),
+            splitting=int(self._splitting),
+            rejuvenation=whole("rejuvenation", self.rejuvenation, 0),
+            learn_alpha=int(isinstance(self.alpha, str)),
         )
+        if settings.exact and settings.resampling:
+            raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
+        if settings.rejuvenation and not settings.exact:
+            raise ValueError("rejuvenation needs exact weights, and so greedy resampling")
+        return settings
 
     def _log_alpha(self) -> float:
         automatic = isinstance(self.alpha, str) and self.alpha == "auto"
