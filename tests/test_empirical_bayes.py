@@ -9,7 +9,7 @@ from sklearn.base import clone
 from partita.metrics import bcubed
 from partita.models.bernoulli import Bernoulli
 from partita.models.categorical import Categorical
-from partita.models.empirical_bayes import SAMPLE, cluster, fit_prior
+from partita.models.empirical_bayes import DOUBT, SAMPLE, cluster, fit_prior
 from partita.models.evidence import LEARNERS
 from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
@@ -261,10 +261,22 @@ def thicket(overlap, n_clusters=15, size=150, seed=0):
     return centres[labels] + overlap * rng.normal(size=(len(labels), 2)), centres, labels
 
 
+def lattice(side=10, size=40, overlap=0.235, seed=0):
+    """Clusters on a square lattice, like those of Birch 1: so many that each label costs much."""
+    rng = np.random.default_rng(seed)
+    centres = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2).astype(float)
+    labels = rng.permutation(np.repeat(np.arange(side**2), size))
+    return centres[labels] + overlap * rng.normal(size=(len(labels), 2)), centres, labels
+
+
 @by_real_name
-@pytest.mark.parametrize(("overlap", "lost"), [(0.15, 0.02), (0.25, 0.03), (0.35, 0.09), (0.45, 0.15)])
-def test_overlapping_clusters_stay_apart(model, overlap, lost):
-    X, centres, labels = thicket(overlap)
+@pytest.mark.parametrize(
+    ("data", "lost"),
+    [(thicket(0.15), 0.02), (thicket(0.25), 0.03), (thicket(0.35), 0.12), (lattice(), 0.05)],
+    ids=["apart", "touching", "overlapping", "lattice"],
+)
+def test_overlapping_clusters_are_told_apart(model, data, lost):
+    X, centres, labels = data
     nearest = np.linalg.norm(X[:, None] - centres, axis=2).argmin(axis=1)  # nobody can tell better
     sampler = SplitSMC(fit_prior(model, X), n_particles=10, random_state=0).fit(X).refine()
     assert bcubed(labels, sampler.labels_).f1 > bcubed(labels, nearest).f1 - lost
@@ -300,12 +312,13 @@ def test_subclasses_stay_what_they_are():
 def test_where_no_label_is_in_doubt_joint_and_prequential_are_the_evidence():
     X = np.array([[0.0], [1000.0], [0.5], [1000.2], [0.1]])
     labels = np.array([0, 1, 0, 1, 0])
-    model = Gaussian(shape=3.0, rate=1.0, mean=500.0, precision=1e-5)
+    model = Gaussian(shape=3.0, rate=1.0, mean=500.0, precision=1e-12)
     height, clusters = cluster(model, X, [np.arange(5)])  # too few for α to be learnt: it is 1
     ewens = np.log([2.0, 1.0]).sum() - np.log(np.arange(1, 6)).sum()  # Π Γ(|c|) / Π (α + t)
     evidence = ewens + log_evidence(model, X, labels)
     np.testing.assert_array_equal(clusters, labels)
-    assert height == pytest.approx(evidence - np.log(2.0), rel=1e-9)  # half of the hyperprior (1 + α)⁻²
+    log_hyperprior = -2.0 * np.log(2.0)  # of α, in the joint density only
+    assert height == pytest.approx(evidence + DOUBT * log_hyperprior, abs=1e-5)
 
 
 # Degenerate data

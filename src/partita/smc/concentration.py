@@ -5,8 +5,8 @@ EM's M-step for α maximises the expectation of log p(partition | α) = K log α
 which needs the posterior mean of K alone, and moving from α to α′ tilts every particle by (α′/α)^K. The prior
 α/(1 + α) ~ Beta(1/2, 3/2) keeps α from following the first few observations, whichever way they fall.
 
-A step at most doubles or halves α. Else the first few observations, should they all be apart, would ask for an
-α so large that nothing after them could ever come together.
+A step at most doubles or halves α. Else the first few observations, should they all be apart, would ask for
+an α so large that nothing after them could ever come together.
 
 It happens when the number of observations passes fixed marks a quarter apart, so that the result does not
 depend on how the data were batched and the cost stays a small constant an observation.
