@@ -31,6 +31,18 @@ def paper_data() -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
     return X, labels, orders, "generated like gauss700"
 
 
+def point_set(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A classic point set and its true labels, in a random order that is always the same."""
+    found = [path for path in (POINTS / f"{name}.csv", POINTS / f"{name}.csv.gz") if path.exists()]
+    if not found:
+        raise SystemExit(
+            f"{name}.csv is not in {POINTS}; this benchmark needs the data sets of ../shared/data"
+        )
+    table = np.loadtxt(found[0], delimiter=",", skiprows=1)
+    table = np.random.default_rng(0).permutation(table)
+    return table[:, :2], table[:, 2].astype(int)
+
+
 def paper_sampler(kind: Any = pt.SplitSMC, **parameters: Any) -> Any:
     """A sampler with the paper's model of its Gaussian data."""
     return kind(pt.Gaussian(**PAPER), alpha=20.0, **parameters)

@@ -9,10 +9,11 @@ from sklearn.base import clone
 from partita.metrics import bcubed
 from partita.models.bernoulli import Bernoulli
 from partita.models.categorical import Categorical
-from partita.models.empirical_bayes import SAMPLE, cluster, concentration, fit_prior
+from partita.models.empirical_bayes import DOUBT, SAMPLE, cluster, fit_prior
 from partita.models.evidence import LEARNERS
 from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
+from partita.smc.sampler import SplitSMC
 
 MODELS = [Gaussian(), MultivariateGaussian(), Categorical(), Bernoulli()]
 REAL = MODELS[:2]
@@ -194,7 +195,7 @@ def blobs(d=2, n_clusters=8, n=320, noise=0.05, seed=0):
 def found(model, X):
     """Clusters under a fitted model, numbered in order of first appearance."""
     orders = [np.random.default_rng(seed).permutation(len(X)) for seed in range(3)]
-    labels = cluster(model, np.asarray(X, float), 0.0, orders)
+    _, labels = cluster(model, np.asarray(X, float), orders)
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
 
@@ -248,6 +249,39 @@ def test_units_and_origin_do_not_matter(model, scale, shift, labelled):
     assert after.precision == pytest.approx(before.precision, rel=1e-3)
 
 
+def thicket(overlap, n_clusters=15, size=150, seed=0):
+    """Clusters like those of the S sets: their spread is ``overlap`` of the least distance of centres."""
+    rng = np.random.default_rng(seed)
+    centres = np.empty((0, 2))
+    while len(centres) < n_clusters:  # at random, but none too close to another
+        centre = rng.uniform(0.0, 5.0, (1, 2))
+        if (np.linalg.norm(centres - centre, axis=1) > 1.0).all():
+            centres = np.concatenate([centres, centre])
+    labels = rng.permutation(np.repeat(np.arange(n_clusters), size))
+    return centres[labels] + overlap * rng.normal(size=(len(labels), 2)), centres, labels
+
+
+def lattice(side=10, size=40, overlap=0.235, seed=0):
+    """Clusters on a square lattice, like those of Birch 1: so many that each label costs much."""
+    rng = np.random.default_rng(seed)
+    centres = np.stack(np.meshgrid(np.arange(side), np.arange(side)), axis=-1).reshape(-1, 2).astype(float)
+    labels = rng.permutation(np.repeat(np.arange(side**2), size))
+    return centres[labels] + overlap * rng.normal(size=(len(labels), 2)), centres, labels
+
+
+@by_real_name
+@pytest.mark.parametrize(
+    ("data", "lost"),
+    [(thicket(0.15), 0.02), (thicket(0.25), 0.03), (thicket(0.35), 0.12), (lattice(), 0.05)],
+    ids=["apart", "touching", "overlapping", "lattice"],
+)
+def test_overlapping_clusters_are_told_apart(model, data, lost):
+    X, centres, labels = data
+    nearest = np.linalg.norm(X[:, None] - centres, axis=2).argmin(axis=1)  # nobody can tell better
+    sampler = SplitSMC(fit_prior(model, X), n_particles=10, random_state=0).fit(X).refine()
+    assert bcubed(labels, sampler.labels_).f1 > bcubed(labels, nearest).f1 - lost
+
+
 def test_only_a_sample_is_clustered_but_all_levels_count():
     X = np.zeros((SAMPLE + 500, 2), int)
     X[::2] = 1
@@ -272,18 +306,19 @@ def test_subclasses_stay_what_they_are():
     assert type(fit_prior(Special(), blobs(n=50)[0])) is Special
 
 
-# Concentration
+# What is judged
 
 
-def test_concentration():
-    labels = np.repeat(np.arange(20), 10)
-    log_alpha, log_prior = concentration(labels)
-    alpha = np.exp(log_alpha)
-    steps = np.arange(200)
-    ewens = 20 * log_alpha + 20 * np.log(np.arange(1, 10)).sum() - np.log(alpha + steps).sum()
-    assert log_prior == pytest.approx(ewens - 2 * np.log1p(alpha))
-    expected_clusters = (alpha / (alpha + steps)).sum()
-    assert expected_clusters == pytest.approx(20 - 2 * alpha / (1 + alpha), abs=1e-2)  # its slope is zero
+def test_where_no_label_is_in_doubt_joint_and_prequential_are_the_evidence():
+    X = np.array([[0.0], [1000.0], [0.5], [1000.2], [0.1]])
+    labels = np.array([0, 1, 0, 1, 0])
+    model = Gaussian(shape=3.0, rate=1.0, mean=500.0, precision=1e-12)
+    height, clusters = cluster(model, X, [np.arange(5)])  # too few for α to be learnt: it is 1
+    ewens = np.log([2.0, 1.0]).sum() - np.log(np.arange(1, 6)).sum()  # Π Γ(|c|) / Π (α + t)
+    evidence = ewens + log_evidence(model, X, labels)
+    np.testing.assert_array_equal(clusters, labels)
+    log_hyperprior = -2.0 * np.log(2.0)  # of α, in the joint density only
+    assert height == pytest.approx(evidence + DOUBT * log_hyperprior, abs=1e-5)
 
 
 # Degenerate data

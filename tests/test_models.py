@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import partita as pt
 from partita.smc.engine import Engine, used_clusters, views
-from partita.smc.state import grown
+from partita.smc.state import Settings, grown
 from partita.smc.step import take_out
 
 from . import oracle
@@ -39,7 +39,7 @@ class LibraryMarginal:
     def __init__(self, model, X):
         encoded = model.encode(np.asarray(X, float))
         model.check(X.shape[1])
-        self.engine = Engine(model, (1, 0, 0, 1, 1, 0, 0), X.shape[1], encoded.shape[1], 0.0, 0)
+        self.engine = Engine(model, Settings(1), X.shape[1], encoded.shape[1], 0.0, 0)
         self.engine.store(encoded)
 
     def __call__(self, members):

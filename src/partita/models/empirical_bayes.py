@@ -1,27 +1,35 @@
 """Hyperparameters from data, so that no user must guess them.
 
-With labels there is one climb (``evidence``). Without, clustering and climbing alternate: coordinate ascent
-of the joint log density of clusters, concentration α and hyperparameters,
+With labels there is one climb (``evidence``). Without, the sampler is tried with many hyperparameters on a
+sample of the data, in random orders, with α learnt along the stream. First from spreads of all sizes and of
+two kinds, free to differ or much alike, alternating with fits to the clusters found; then step by step around
+the best. It is for the sampler to cluster well with them, so what is judged is what it makes of the data, by
 
-    Σ_c [log α + lgamma(|c|) + log p(c)] + lgamma(α) − lgamma(α + n) + log hyperprior,
+    ⅓ joint + ⅔ prequential + log hyperprior,
 
-over a sample of the data. Clustering is the sampler's, with a few particles and in fresh random orders: the
-best of several orders gains more than many particles do. It can only find clusters of about the size that the
-hyperparameters of the time expect, so the ascent begins from several sizes, and the best is taken further.
+    joint        Σ_c [log α + lgamma(|c|) + log p(c)] + lgamma(α) − lgamma(α + n) + log hyperprior of α
+    prequential  Σ_t log p(x_t | x_1 … x_{t−1}), from the particles (Dawid 1984)
 
-The hyperprior of α is uniform in α/(1 + α), the probability that two observations lie in different clusters,
-and ends at α = n. Else "every point is a cluster of its own" would cost nothing, and as it explains any data
-as well as "there is one cluster" does, it would win where there is nothing to find.
+Both are log-densities of the data, the first together with the labels. Where clusters lie apart they agree.
+Where clusters overlap neither will do. The first charges for all the doubt about the labels, log K for each
+point in a thicket of K clusters, and prefers one wide cluster to many (as the integrated completed likelihood
+does: Biernacki, Celeux and Govaert 2000). The second charges for none, and as clusters without soft borders
+are too narrow to make a good density, prefers more of them and smaller ones. So a third of the doubt is
+charged for. The share is not derived but was chosen where the truth is known: on S1 to S4, Birch 1 and
+generated lattices, a half merges too much and a sixth too little.
+
+The hyperprior of α is uniform in α/(1 + α), the probability that two observations lie in different clusters.
+Else "every point is a cluster of its own" would cost nothing, and as it explains any data as well as "there
+is one cluster" does, it would win where there is nothing to find.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -29,23 +37,24 @@ from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.evidence import LEARNERS
 from partita.models.evidence.base import Learner
-from partita.priors import DirichletProcess
 
 M = TypeVar("M", bound=CompiledModel)
 
 SAMPLE = 1000  # rows to cluster, at most
+DOUBT = 1.0 / 3.0  # share of the joint density in what is judged
 PARTICLES = 5
-ROUNDS, ORDERS = 4, 2  # from each start: rounds at most, and orders of the data to cluster in each
-FINAL_ROUNDS, FINAL_ORDERS = 8, 6  # the same for the best
-TOLERANCE = 0.1  # nats: a round that gains less is the last
+ROUNDS, ORDERS = 2, 2  # from each start: rounds at most, and orders of the data to cluster in each
+FINAL_ROUNDS, FINAL_ORDERS = 8, 3  # the same around the best
+STRIDE, LEAST_STRIDE = 1.0, 0.25  # of the steps around it, in logarithms
+TOLERANCE = 0.1  # nats: what counts as a gain
 
 
-class Fit(NamedTuple):
-    """Where an ascent has come to."""
+class Trial(NamedTuple):
+    """Hyperparameters, how well the sampler does with them, and the clusters that it finds."""
 
     hyperparameters: Any
-    log_alpha: float
-    log_density: float
+    height: float
+    labels: Integers
 
 
 def fit_prior(model: M, X: Any, labels: Any = None) -> M:
@@ -95,23 +104,46 @@ def fit_prior(model: M, X: Any, labels: Any = None) -> M:
 
 
 def search(model: CompiledModel, learner: Learner, X: Floats) -> Any:
-    """Hyperparameters of highest joint density, without labels."""
+    """Hyperparameters with which the sampler does best, without labels."""
     rng = np.random.default_rng(0)
+    orders = [rng.permutation(len(X)) for _ in range(FINAL_ORDERS)]
+    X = learner.blurred(X)
 
-    def ascend(fit: Fit, rounds: int, orders: int) -> Fit:
-        for _ in range(rounds):
-            now = with_parameters(model, learner, fit.hyperparameters)
-            labels = cluster(now, X, fit.log_alpha, [rng.permutation(len(X)) for _ in range(orders)])
-            hyperparameters, height = learner.maximise(labels, fit.hyperparameters)
-            log_alpha, log_prior = concentration(labels)
-            if not height + log_prior > fit.log_density + TOLERANCE:
-                break
-            fit = Fit(hyperparameters, log_alpha, height + log_prior)
-        return fit
+    def attempt(hyperparameters: Any, n_orders: int) -> Trial:
+        now = with_parameters(model, learner, hyperparameters)
+        height, labels = cluster(now, X, orders[:n_orders])
+        return Trial(hyperparameters, height + learner.log_hyperprior(hyperparameters), labels)
 
-    fits = [ascend(Fit(start, 0.0, -math.inf), ROUNDS, ORDERS) for start in learner.starts()]
-    best = max(fits, key=lambda fit: fit.log_density)
-    return ascend(best, FINAL_ROUNDS, FINAL_ORDERS).hyperparameters
+    fits = [alternate(learner, attempt(start, ORDERS), attempt) for start in learner.starts()]
+    best = max(fits, key=lambda trial: trial.height)
+    return explore(learner, attempt(best.hyperparameters, FINAL_ORDERS), attempt).hyperparameters
+
+
+def alternate(learner: Learner, trial: Trial, attempt: Callable[[Any, int], Trial]) -> Trial:
+    """Fit hyperparameters to the clusters found with them, and cluster again, for as long as it gains."""
+    for _ in range(ROUNDS):
+        found, _ = learner.maximise(trial.labels, trial.hyperparameters)
+        following = attempt(found, ORDERS)
+        if not following.height > trial.height + TOLERANCE:
+            break
+        trial = following
+    return trial
+
+
+def explore(learner: Learner, trial: Trial, attempt: Callable[[Any, int], Trial]) -> Trial:
+    """Go to the best place one stride away, or halve the stride where there is none."""
+    stride = STRIDE
+    for _ in range(FINAL_ROUNDS):
+        steps = [sign * stride * direction for direction in learner.directions for sign in (1.0, -1.0)]
+        around = [attempt(learner.moved(trial.hyperparameters, step), FINAL_ORDERS) for step in steps]
+        following = max(around, key=lambda other: other.height)
+        if following.height > trial.height + TOLERANCE:
+            trial = following
+        elif stride <= LEAST_STRIDE:
+            break
+        else:
+            stride /= 2.0
+    return trial
 
 
 def with_parameters(model: M, learner: Learner, hyperparameters: Any) -> M:
@@ -120,35 +152,27 @@ def with_parameters(model: M, learner: Learner, hyperparameters: Any) -> M:
     return fitted
 
 
-def cluster(model: CompiledModel, X: Floats, log_alpha: float, orders: Sequence[Array]) -> Integers:
-    """The sampler's best clustering, over several orders of the data."""
+def cluster(model: CompiledModel, X: Floats, orders: Sequence[Array]) -> tuple[float, Integers]:
+    """How well the sampler does, ⅓ joint + ⅔ prequential on average over orders, and its best clusters."""
     from partita.smc.engine import Engine  # the sampler is made of models, not the other way round
+    from partita.smc.predict import log_prequential
     from partita.smc.snapshot import posterior_of
     from partita.smc.state import Settings
 
-    encoded = model.encode(X)
-    best, labels = -math.inf, np.zeros(len(X), np.int64)
-    settings = Settings(PARTICLES)  # all as by default, α fixed
+    encoded, n = model.encode(X), len(X)
+    heights, labels = [], np.zeros(n, np.int64)
+    settings = Settings(PARTICLES, learn_alpha=1)
     for order in orders:
-        engine = Engine(model, settings, X.shape[1], encoded.shape[1], log_alpha, 0)
-        engine.run(engine.store(encoded[order]))
-        posterior = posterior_of(engine.state)
-        if posterior.log_density() > best:
-            best = posterior.log_density()
+        engine = Engine(model, settings, X.shape[1], encoded.shape[1], 0.0, 0)
+        prequential = log_prequential(engine, encoded[order])
+        posterior, alpha = posterior_of(engine.state), engine.alpha
+        joint = (
+            posterior.log_density() + math.lgamma(alpha) - math.lgamma(alpha + n) - 2.0 * math.log1p(alpha)
+        )
+        heights.append(DOUBT * joint + (1.0 - DOUBT) * prequential)
+        if heights[-1] == max(heights):
             labels[order] = posterior.labels()
-    return labels
-
-
-def concentration(labels: Integers) -> tuple[float, float]:
-    """The best log α for these clusters, and their log prior with it (Ewens; paper, eq. 3)."""
-    sizes = np.bincount(labels)
-
-    def cost(log_alpha: float) -> float:
-        alpha = math.exp(log_alpha)
-        return 2.0 * math.log1p(alpha) - DirichletProcess(alpha).log_density(sizes)
-
-    found = minimize_scalar(cost, bounds=(math.log(1e-3), math.log(len(labels) + 1e-3)), method="bounded")
-    return float(found.x), -float(found.fun)
+    return float(np.mean(heights)), labels
 
 
 def checked(X: Any) -> Floats:

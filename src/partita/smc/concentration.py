@@ -5,6 +5,9 @@ EM's M-step for α maximises the expectation of log p(partition | α) = K log α
 which needs the posterior mean of K alone, and moving from α to α′ tilts every particle by (α′/α)^K. The prior
 α/(1 + α) ~ Beta(1/2, 3/2) keeps α from following the first few observations, whichever way they fall.
 
+A step at most doubles or halves α. Else the first few observations, should they all be apart, would ask for
+an α so large that nothing after them could ever come together.
+
 It happens when the number of observations passes fixed marks a quarter apart, so that the result does not
 depend on how the data were batched and the cost stays a small constant an observation.
 """
@@ -21,6 +24,7 @@ from partita.smc.resample import normalise
 from partita.smc.state import descending
 
 PRIOR = (0.5, 1.5)
+STEP = math.log(2.0)
 
 
 expected_clusters = inner(priors.expected_clusters)
@@ -96,6 +100,7 @@ def learn_alpha(state):
         return
     state.next_alpha = n + n // 4 + 1
     log_alpha = math.log(best_alpha(mean_clusters(state), n))
+    log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
     for s in range(state.n_subproblems):
         if state.subproblems[s].rows > 0:
             tilt(state, s, log_alpha - state.log_alpha)

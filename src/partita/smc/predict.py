@@ -14,9 +14,10 @@ from partita.smc.update import find_home, score
 
 @inner
 def spread(state, labels, out):
-    """Distribute x over the labels, given the gains.
+    """Distribute x over the labels, given the gains; returns log p(x | all observed).
 
-    The mass w(s, i)·|c|·p(x|c) of each putative particle goes to the labels of c's members.
+    The mass w(s, i)·|c|·p(x|c) of each putative particle goes to the labels of c's members; all of it, and
+    α·p(x) of a new cluster, is α + n times the density.
     """
     cells, gain = state.cells, state.gain
     find_home(state)  # for the bounds
@@ -45,6 +46,7 @@ def spread(state, labels, out):
         total += out[k]
     for k in range(n):
         out[k] /= total
+    return top + math.log(total) - math.log(math.exp(state.log_alpha) + state.n_observations)
 
 
 @kernel
@@ -59,6 +61,32 @@ def spread_rows(state, family, data, labels, out):
 def spread_scored(state, labels, out):
     """:func:`spread` for a user's model, which has set the gains."""
     spread(state, labels, out)
+
+
+@kernel
+def log_density_ahead(state, family, end):
+    """Σ log p(x | all observed) over the observations stored but still to come, up to ``end``."""
+    labels, out = np.zeros(state.n_observations, np.int64), np.empty(2)
+    total = 0.0
+    for x in range(state.n_observations, end):
+        score(state, family, state.data, x)
+        total += spread(state, labels, out)
+    return total
+
+
+def log_prequential(engine: Any, encoded: Floats) -> float:
+    """Observe all of ``encoded``; returns how well it was foreseen, Σ log p(x_t | those before).
+
+    The prequential log-density (Dawid 1984), for a compiled family. "Those before" may lack the last tenth:
+    predictions are made for so many observations at once.
+    """
+    n, end, total = engine.n_observations, engine.store(encoded), 0.0
+    while n < end:
+        stop = min(n + n // 10 + 1, end)
+        total += float(log_density_ahead(engine.state, engine.family, stop))
+        engine.run(stop)
+        n = stop
+    return total
 
 
 def predictive(engine: Any, encoded: Floats, labels: Integers) -> Floats:

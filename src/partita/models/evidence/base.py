@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from partita._typing import Array, Floats, Integers
 
 FRACTIONS = (1.0, 0.5, 0.3, 0.1, 0.03, 0.01)  # spreads to start from: within clusters / of all the data
+TAILS = (3.0, 30.0)  # degrees of freedom to start from: how alike the clusters' spreads are
 TYPICAL = math.log(0.1**2)  # a cluster's log variance, and log precision, if the data say nothing
 PRECISION = (math.log(1e-20), math.log(1e3))  # bounds of its logarithm
 TAIL = (math.log(1.0), math.log(2e3))  # of the log degrees of freedom of Student's t: Cauchy to almost normal
@@ -29,6 +30,23 @@ class Learner:
 
     def __init__(self, centre: Floats, width: Floats, low: Floats, high: Floats) -> None:
         self.centre, self.width, self.low, self.high = centre, width, low, np.maximum(low, high)
+
+    @property
+    def directions(self) -> list[Floats]:
+        """Ways to move the vector in that change how clusters come out: all of it, up or down."""
+        return [np.ones(len(self.centre))]
+
+    def moved(self, found: Any, step: Floats) -> Any:
+        """Hyperparameters a step away, within bounds."""
+        return np.clip(found + step, self.low, self.high)
+
+    def log_hyperprior(self, found: Any) -> float:
+        """Its logarithm, up to a constant."""
+        return -0.5 * float(np.sum(((found - self.centre) / self.width) ** 2))
+
+    def blurred(self, X: Floats) -> Floats:
+        """The data to cluster: values spread over the steps that they are known to."""
+        return X
 
     def starts(self) -> list[Any]:
         """Hyperparameters to start from, of ever smaller clusters."""
@@ -85,6 +103,13 @@ class Units:
         self.data: Floats = np.clip(data, -1e6, 1e6)  # farther outliers would make matrices singular
         steps = [np.diff(np.unique(column)).min(initial=2.0) for column in self.data.T]
         self.floor: Floats = np.maximum(np.square(steps) / 12.0, 1e-20)  # of the variance within clusters
+
+    def blurred(self, X: Floats) -> Floats:
+        """The data as given, less the farthest outliers, each value spread evenly over its step."""
+        noise = np.random.default_rng(0).uniform(-1.0, 1.0, self.data.shape) * np.sqrt(3.0 * self.floor)
+        blurred = X.copy()
+        blurred[:, self.varies] = self.mean[self.varies] + self.scale[self.varies] * (self.data + noise)
+        return blurred
 
 
 def moments(labels: Integers, data: Floats) -> tuple[Floats, Floats]:

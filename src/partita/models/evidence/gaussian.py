@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita._typing import Array, Floats, Integers
-from partita.models.evidence.base import FRACTIONS, PRECISION, TAIL, TYPICAL, Learner, Units, moments
+from partita.models.evidence.base import FRACTIONS, PRECISION, TAIL, TAILS, TYPICAL, Learner, Units, moments
 
 
 class Moments(NamedTuple):
@@ -33,10 +33,20 @@ class GaussianLearner(Learner):
             high=np.r_[TAIL[1] - math.log(2.0), PRECISION[1], np.full(d, 10.0), np.full(d, math.log(10.0))],
         )
 
+    @property
+    def directions(self) -> list[Floats]:
+        """Stiffness; size, with the spread of the centres as it is; and that spread."""
+        d = self.n_features
+        stiffness, precision = np.eye(2 + 2 * d)[:2]
+        return [stiffness, np.r_[0.0, 1.0, np.zeros(d), np.ones(d)], precision]
+
+    def blurred(self, X: Floats) -> Floats:
+        return self.units.blurred(X)
+
     def starts(self) -> list[Floats]:
         d = self.n_features
-        logs = [math.log(fraction**2) for fraction in FRACTIONS]
-        starts = [np.r_[math.log(2.0), log, np.zeros(d), np.full(d, log)] for log in logs]
+        logs = [(math.log(0.5 * tail), math.log(f**2)) for f in FRACTIONS for tail in TAILS]
+        starts = [np.r_[log_shape, log, np.zeros(d), np.full(d, log)] for log_shape, log in logs]
         return [np.clip(start, self.low, self.high) for start in starts]
 
     def parameters(self, found: Floats) -> dict[str, Any]:

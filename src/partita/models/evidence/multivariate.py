@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from partita._typing import Array, Floats, Integers
-from partita.models.evidence.base import FRACTIONS, PRECISION, TAIL, TYPICAL, Learner, Units, moments
+from partita.models.evidence.base import FRACTIONS, PRECISION, TAIL, TAILS, TYPICAL, Learner, Units, moments
 
 STEPS = 5  # of EM, at most
 
@@ -64,11 +64,26 @@ class MultivariateLearner(Learner):
             high=np.array([PRECISION[1], TAIL[1], 5.0]),
         )
 
+    @property
+    def directions(self) -> list[Floats]:
+        """Stiffness; size, with the spread of the centres as it is; and that spread."""
+        return [np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])]
+
+    def moved(self, found: Ellipse, step: Floats) -> Ellipse:
+        return found._replace(vector=super().moved(found.vector, step))
+
+    def log_hyperprior(self, found: Ellipse) -> float:
+        return super().log_hyperprior(found.vector)
+
+    def blurred(self, X: Floats) -> Floats:
+        return self.units.blurred(X)
+
     def starts(self) -> list[Ellipse]:
         d = self.data.shape[1]
         return [
-            Ellipse(np.array([math.log(f**2), math.log(3.0), 0.0]), np.zeros(d), f * np.eye(d))
+            Ellipse(np.array([math.log(f**2), math.log(tail), 0.0]), np.zeros(d), f * np.eye(d))
             for f in FRACTIONS
+            for tail in TAILS
         ]
 
     def parameters(self, found: Ellipse) -> dict[str, Any]:
