@@ -22,8 +22,8 @@ from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
 from partita.smc.concentration import learn_alpha
-from partita.smc.refine import detach, reattach, room_to_remove
-from partita.smc.replay import fill
+from partita.smc.refine import fill
+from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
 from partita.smc.state import Settings, assemble, dismantle, grown, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
@@ -81,7 +81,7 @@ def count_observation(state):
 
 @kernel
 def detach_if_room(state, x):
-    """For a user's model: :func:`~partita.smc.refine.detach`, told apart by an empty matrix if no room."""
+    """For a user's model: :func:`~partita.smc.remove.detach`, told apart by an empty matrix if no room."""
     if room_to_remove(state, x):
         return True, detach(state, x)
     nothing = np.empty(0, np.int64)
@@ -90,7 +90,7 @@ def detach_if_room(state, x):
 
 @kernel
 def reattach_rows(state, s, blocks, matrix, weight):
-    """For a user's model: :func:`~partita.smc.refine.reattach`."""
+    """For a user's model: :func:`~partita.smc.remove.reattach`."""
     reattach(state, s, blocks, matrix, weight)
 
 

@@ -1,192 +1,315 @@
-"""Taking observations out again: what refinement, rejuvenation and removal share.
+"""Refinement: look again at what has been seen (DESIGN, "Refinement").
 
-Exact weights make improvement simple: any partition of a subproblem's points has a computable score, and the
-m best of old and new are never a worse approximation (DESIGN, "Refinement"). To *re-observe* x, take it out
-of every particle of its subproblem, drop the duplicates that this makes, and let it come in as a new
-observation: every old particle is among the putative ones, and x may now cross into another subproblem.
-
-Taking x out costs no more than putting it in. Where x shares its block with others, the matrix stays as it
-is; where it is a block of its own, its column goes. Clusters that held x shrink: their statistics are
-downdated where that is safe and rebuilt from the members where it would cancel digits.
+Under exact weights any partition of a subproblem's observations has a computable score, so the m best of old
+and new partitions are never a worse approximation. *Replay* finds new ones by running the observations of a
+subproblem through the sampler again, in a random order. Run together with those of its *neighbour*, the
+subproblem that one of them would fall in otherwise, this also mends clusters divided between the two: such a
+pair is joined where partitions that cross it hold more than 1/m of the weight, as in the merge step.
 """
 
 from __future__ import annotations
 
+import heapq
+from typing import Any
+
 import numpy as np
 
-from partita._kernel import inner
-from partita.models.families import extend, gains, reduce
-from partita.smc.split import distinct_rows, split
-from partita.smc.state import has_room
+from partita._kernel import kernel
+from partita._typing import Array, Floats, Integers
+from partita.models.families import extend
+from partita.smc.remove import gain_of
+from partita.smc.split import new_block, split
+from partita.smc.state import Settings, dismantle, grown, has_room, uniform
+from partita.smc.update import find_home, score
 
 
-@inner
-def read(state, s):
-    """The blocks, matrix and log-weights of subproblem ``s``, as copies."""
-    sub, cells = state.subproblems[s], state.cells
-    blocks, weight = np.empty(sub.columns, np.int64), np.empty(sub.rows)
-    matrix = np.empty((sub.rows, sub.columns), np.int64)
-    for j in range(sub.columns):
-        blocks[j] = cells[sub.cells + j]
-    at = sub.cells + sub.columns + sub.clusters
-    for i in range(sub.rows):
-        weight[i] = state.weights[sub.weights + i]
-        for j in range(sub.columns):
-            matrix[i, j] = cells[at]
-            at += 1
-    return blocks, matrix, weight
+def refine(engine: Any) -> None:
+    """One sweep: replay every subproblem, alone and with its neighbour, in random order."""
+    generator = np.random.default_rng(int(draw(engine.state)))
+    for x in generator.permutation(first_members(engine.state)):
+        s = subproblem_of(engine.state, x)
+        members = partitions(engine.state, s)[0]
+        if len(members) > 1:
+            replay(engine, [s], generator)
+            s = subproblem_of(engine.state, x)
+            members = partitions(engine.state, s)[0]
+        other = neighbour(engine, s, int(generator.choice(members)))
+        if other >= 0:
+            replay(engine, [s, other], generator)
 
 
-@inner
-def unlink(state, x):
-    """Take ``x`` out of its block's list of members."""
-    observations, block = state.observations, state.blocks[state.observations[x].block]
-    after, before = observations[x].next, observations[x].previous
-    observations[before].next = after
-    observations[after].previous = before
-    block.size -= 1
-    if block.head == x:
-        block.head = after
-    if block.size == 0:
-        block.head = state.free_block
-        state.free_block = observations[x].block
-    observations[x].block = -1
+def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) -> None:
+    """Run the observations of one or two subproblems again, and keep the best partitions of old and new."""
+    old = [partitions(engine.state, s) for s in subproblems]
+    members = np.concatenate([observations for observations, _, _ in old])
+    order = generator.permutation(len(members))
+    labels, scores = run_again(engine, members[order], generator)
+    labels[:, order] = labels.copy()
+    if len(old) == 1:
+        improve(engine, subproblems, members, old[0][1:], (labels, scores))
+        return
+    border = len(old[0][0])
+    crosses = np.array([np.isin(row[:border], row[border:]).any() for row in labels], bool)
+    if crosses.any():
+        together = product([part[1:] for part in old], engine.particles)
+        improve(engine, subproblems, members, together, (labels[crosses], scores[crosses]))
 
 
-@inner
-def drop_column(matrix, column):
-    """A copy of the matrix without one column."""
-    result = np.empty((matrix.shape[0], matrix.shape[1] - 1), np.int64)
-    for i in range(matrix.shape[0]):
-        for j in range(result.shape[1]):
-            result[i, j] = matrix[i, j + (j >= column)]
-    return result
+def run_again(engine: Any, members: Integers, generator: np.random.Generator) -> tuple[Integers, Floats]:
+    """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores."""
+    parts, _, settings, log_alpha, _, _ = dismantle(engine.state)
+    quiet = Settings(*settings.tolist())._replace(rejuvenation=0, learn_alpha=0)
+    seed = int(generator.integers(2**31))
+    fresh = engine.like(quiet, log_alpha, seed)
+    fresh.replayed = members
+    fresh.run(fresh.store(parts[0][members]))
+    found = [partitions(fresh.state, s) for s in live_subproblems(fresh.state)]
+    labels, scores = product([part[1:] for part in found], engine.particles)
+    order = np.concatenate([observations for observations, _, _ in found])
+    labels[:, order] = labels.copy()
+    return labels, scores
 
 
-@inner
-def twin(matrix, column, i):
-    """A cluster that has the columns of row i's cluster in ``column``, bar that one; −1 if there is none."""
-    c = matrix[i, column]
-    first = 0
-    while first == column or matrix[i, first] != c:
-        first += 1
-    for k in range(matrix.shape[0]):
-        other = matrix[k, first]
-        same = matrix[k, column] != other
-        for j in range(matrix.shape[1]):
-            if j != column and (matrix[k, j] == other) != (matrix[i, j] == c):
-                same = False
-        if same:
-            return other
-    return np.int64(-1)
+def product(parts: list[tuple[Integers, Floats]], m: int) -> tuple[Integers, Floats]:
+    """The m best combinations of one row from each part, side by side, best first."""
+    orders = [np.argsort(-scores, kind="stable") for _, scores in parts]
+    values = [scores[order] for (_, scores), order in zip(parts, orders, strict=True)]
+    heap = [(-sum(float(v[0]) for v in values), (0,) * len(parts), 0)]
+    chosen: list[tuple[int, ...]] = []
+    scores: list[float] = []
+    while heap and len(chosen) < m:
+        cost, combination, last = heapq.heappop(heap)
+        chosen.append(combination)
+        scores.append(-cost)
+        for q in range(last, len(parts)):
+            k = combination[q]
+            if k + 1 < len(values[q]):
+                step = float(values[q][k] - values[q][k + 1])
+                heapq.heappush(heap, (cost + step, (*combination[:q], k + 1, *combination[q + 1 :]), q))
+    rows = np.array(chosen).T
+    labels = [matrix[order[index]] for (matrix, _), order, index in zip(parts, orders, rows, strict=True)]
+    return np.concatenate(labels, axis=1), np.array(scores)
 
 
-@inner
-def detach(state, x):
-    """Take ``x`` out of its subproblem's partitions, but not yet out of its clusters' statistics.
+def improve(
+    engine: Any,
+    subproblems: list[int],
+    members: Integers,
+    old: tuple[Integers, Floats],
+    new: tuple[Integers, Floats],
+) -> None:
+    """Replace subproblems by the m best of old and new partitions, where new ones matter.
 
-    Returns the subproblem, its blocks, matrix and log-weights, and the clusters that must shrink. Where a
-    smaller cluster is one that another particle has already, that one takes its place.
+    For one subproblem any new partition among the m best does; to join two, those that cross the border must
+    hold more than 1/m of the weight, or the best of all be one of them.
     """
-    block = state.blocks[state.observations[x].block]
-    s, column, alone_in_block = block.subproblem, block.column, block.size == 1
-    blocks, matrix, weight = read(state, s)
-    shrinking = np.empty(matrix.shape[0], np.int64)
+    labels, scores = canonical(np.concatenate([old[0], new[0]])), np.concatenate([old[1], new[1]])
+    _, distinct = np.unique(labels, axis=0, return_index=True)
+    distinct.sort()  # of equal rows the first, so old before new
+    best = distinct[np.argsort(-scores[distinct], kind="stable")[: engine.particles]]
+    weight = np.exp(scores[best] - scores[best[0]])
+    share = weight[best >= len(old[0])].sum() / weight.sum()
+    enough = 0.0 if len(subproblems) == 1 else 1.0 / engine.particles
+    if share > enough or best[0] >= len(old[0]):
+        install(engine, subproblems, members, labels[best], scores[best])
+
+
+def install(engine: Any, subproblems: list[int], members: Integers, labels: Integers, scores: Floats) -> None:
+    """Write partitions, given as rows of labels of ``members``, in the place of subproblems."""
+    _, first, block = np.unique(labels, axis=1, return_index=True, return_inverse=True)
+    labels = np.ascontiguousarray(labels[:, first])  # one column a block
+    matrix = np.empty_like(labels)
+    number: dict[bytes, int] = {}
+    clusters: list[Array] = []  # of each, the blocks in it
+    for i, row in enumerate(labels):
+        for label in range(row.max() + 1):
+            held = row == label
+            key = held.tobytes()
+            if key not in number:
+                number[key] = len(clusters)
+                clusters.append(held)
+            matrix[i, held] = number[key]
+    old = np.array(subproblems, np.int64)
+    block = np.ascontiguousarray(block.ravel(), np.int64)
+    while not room_for(engine.state, len(labels), len(first), len(clusters)):
+        engine.state = grown(engine.state)
+    ids = take_clusters(engine.state, len(clusters))
+    for c, held in zip(ids, clusters, strict=True):
+        engine.fill(c, members[held[block]])
+    commit(engine.state, old, members, block, ids[matrix], scores.copy())
+
+
+def neighbour(engine: Any, s: int, x: int) -> int:
+    """The subproblem other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
+    if engine.family is not None:
+        return int(best_other(engine.state, engine.family, s, x))
+    engine.set_gains(*engine.log_marginals_with(dismantle(engine.state)[0][0][x], f"observation {x}"))
+    return int(best_other_scored(engine.state, s))
+
+
+@kernel
+def draw(state):
+    """A seed for a generator."""
+    return int(uniform(state) * 2147483648.0)
+
+
+@kernel
+def subproblem_of(state, x):
+    """The subproblem of observation ``x``."""
+    return state.blocks[state.observations[x].block].subproblem
+
+
+@kernel
+def live_subproblems(state):
+    """The subproblems in use."""
+    found = np.empty(state.n_subproblems, np.int64)
     count = 0
-    state.tick += 1
-    for i in range(matrix.shape[0]):
-        c = matrix[i, column]
-        if state.seen[c] == state.tick or state.clusters[c].size == 1:
-            continue  # done already, or it vanishes with x
-        state.seen[c] = state.tick
-        other = twin(matrix, column, i) if alone_in_block else np.int64(-1)
-        if other < 0:
-            shrinking[count] = c
+    for s in range(state.n_subproblems):
+        if state.subproblems[s].rows > 0:
+            found[count] = s
             count += 1
+    return found[:count]
+
+
+@kernel
+def first_members(state):
+    """One observation of each subproblem."""
+    found = np.empty(state.n_subproblems, np.int64)
+    count = 0
+    for s in range(state.n_subproblems):
+        if state.subproblems[s].rows > 0:
+            found[count] = state.blocks[state.cells[state.subproblems[s].cells]].head
+            count += 1
+    return found[:count]
+
+
+@kernel
+def partitions(state, s):
+    """The observations of subproblem ``s``, their cluster ids in each row, and the rows' scores."""
+    sub, cells = state.subproblems[s], state.cells
+    n = 0
+    for j in range(sub.columns):
+        n += state.blocks[cells[sub.cells + j]].size
+    members, ids = np.empty(n, np.int64), np.empty((sub.rows, n), np.int64)
+    scores = np.zeros(sub.rows)
+    at = sub.cells + sub.columns + sub.clusters
+    k = 0
+    for j in range(sub.columns):
+        block = state.blocks[cells[sub.cells + j]]
+        x = block.head
+        for _ in range(block.size):
+            members[k] = x
+            for i in range(sub.rows):
+                ids[i, k] = cells[at + i * sub.columns + j]
+            x = state.observations[x].next
+            k += 1
+    for i in range(sub.rows):
+        state.tick += 1
+        for j in range(sub.columns):
+            c = cells[at + i * sub.columns + j]
+            if state.seen[c] != state.tick:
+                state.seen[c] = state.tick
+                scores[i] += state.log_alpha + state.clusters[c].score
+    return members, ids, scores
+
+
+@kernel
+def canonical(ids):
+    """Rows of ids renumbered 0, 1, … in order of first appearance."""
+    n_rows, n = ids.shape
+    top = 0
+    for i in range(n_rows):
+        for j in range(n):
+            top = max(top, ids[i, j])
+    number, seen = np.empty(top + 1, np.int64), np.zeros(top + 1, np.int64)
+    labels = np.empty((n_rows, n), np.int64)
+    for i in range(n_rows):
+        count = 0
+        for j in range(n):
+            if seen[ids[i, j]] != i + 1:
+                seen[ids[i, j]] = i + 1
+                number[ids[i, j]] = count
+                count += 1
+            labels[i, j] = number[ids[i, j]]
+    return labels
+
+
+@kernel
+def best_other_scored(state, s):
+    """Given the gains, the subproblem other than ``s`` with the largest one; −1 if there is none."""
+    find_home(state)  # for the bounds
+    best = -1
+    for other in range(state.n_subproblems):
+        if (
+            other != s
+            and state.subproblems[other].rows > 0
+            and (best < 0 or state.bound[other] > state.bound[best])
+        ):
+            best = other
+    return best
+
+
+@kernel
+def best_other(state, family, s, x):
+    """:func:`best_other_scored` for a compiled family."""
+    score(state, family, state.data, x)
+    return best_other_scored(state, s)
+
+
+@kernel
+def room_for(state, n_rows, n_blocks, n_clusters):
+    """Whether there is room for so many new rows, blocks and clusters."""
+    cells = n_blocks * (n_rows + 1) + n_clusters
+    return has_room(state, cells, n_rows * n_blocks, n_clusters, n_blocks, n_blocks)
+
+
+@kernel
+def take_clusters(state, n):
+    """Ids of n new clusters, to be filled in."""
+    ids = np.empty(n, np.int64)
+    for k in range(n):
+        ids[k] = state.free_cluster
+        if ids[k] >= 0:
+            state.free_cluster = state.clusters[ids[k]].size
         else:
-            substitute(matrix, column, c, other)
-    unlink(state, x)
-    if alone_in_block:
-        matrix = drop_column(matrix, column)
-        matrix = matrix[: distinct_rows(matrix, weight)]
-        for j in range(column, blocks.shape[0] - 1):
-            blocks[j] = blocks[j + 1]
-        blocks = blocks[:-1]
-    return s, blocks, matrix, weight[: matrix.shape[0]], shrinking[:count]
+            ids[k] = state.n_clusters
+            state.n_clusters += 1
+    return ids
 
 
-@inner
-def substitute(matrix, column, c, other):
-    """Write cluster ``other`` for cluster ``c`` everywhere but in ``column``, which is about to go."""
-    for i in range(matrix.shape[0]):
-        if matrix[i, column] == c:
-            for j in range(matrix.shape[1]):
-                if matrix[i, j] == c and j != column:
-                    matrix[i, j] = other
-
-
-@inner
-def room_to_remove(state, x):
-    """Whether there is room for the subproblem of ``x`` to be written once more."""
-    sub = state.subproblems[state.blocks[state.observations[x].block].subproblem]
-    cells = sub.columns * (sub.rows + 1) + sub.clusters
-    return has_room(state, cells, sub.rows * sub.columns, np.int64(0), sub.columns, np.int64(0))
-
-
-@inner
-def gain_of(state, family, c, x):
-    """log|c| + log p(x | c) for a single cluster."""
-    ids = np.empty(1, np.int64)
-    ids[0] = c
-    gains(family, state.statistics, ids, 0, 1, state.data, x, state.gain)
-    return state.gain[c]
-
-
-@inner
-def rebuild(state, family, blocks, matrix, c):
-    """Compute a cluster's statistics and score from its members."""
-    i, j = 0, 0
-    while matrix[i, j] != c:
-        j += 1
-        if j == matrix.shape[1]:
-            i, j = i + 1, 0
-    size, total, parent = 0, 0.0, np.int64(0)
-    for j in range(matrix.shape[1]):
-        if matrix[i, j] == c:
-            y = state.blocks[blocks[j]].head
-            for _ in range(state.blocks[blocks[j]].size):
-                total += gain_of(state, family, parent, y)
-                extend(family, state.statistics, c, parent, size, state.data, y)
-                parent = c
-                size += 1
-                y = state.observations[y].next
-    state.clusters[c].size = size
+@kernel
+def fill(state, family, c, members):
+    """Compute the statistics and score of cluster ``c`` from its members."""
+    total, parent = 0.0, np.int64(0)
+    for size in range(members.shape[0]):
+        x = members[size]
+        total += gain_of(state, family, parent, x)
+        extend(family, state.statistics, c, parent, size, state.data, x)
+        parent = c
+    state.clusters[c].size = members.shape[0]
     state.clusters[c].score = total
 
 
-@inner
-def shrink(state, family, blocks, matrix, c, x):
-    """Compute the statistics and score of cluster ``c`` now that ``x`` has left it."""
-    size = state.clusters[c].size
-    if reduce(family, state.statistics, c, c, size, state.data, x):
-        state.clusters[c].size = size - 1
-        state.clusters[c].score -= gain_of(state, family, c, x)
-    else:
-        rebuild(state, family, blocks, matrix, c)
-
-
-@inner
-def reattach(state, s, blocks, matrix, weight):
-    """Write what remains of subproblem ``s``."""
-    old = np.empty(1, np.int64)
-    old[0] = s
+@kernel
+def commit(state, old, members, block, matrix, weight):
+    """Put the members into new blocks and write the new rows."""
+    for s in old:
+        sub = state.subproblems[s]
+        for j in range(sub.columns):
+            b = state.cells[sub.cells + j]
+            state.blocks[b].size, state.blocks[b].head = 0, state.free_block
+            state.free_block = b
+    blocks = np.full(matrix.shape[1], -1)
+    for k in range(members.shape[0]):
+        x, b = members[k], blocks[block[k]]
+        if b < 0:
+            blocks[block[k]] = new_block(state, x)
+            continue
+        head = state.blocks[b].head
+        tail = state.observations[head].previous
+        observation = state.observations[x]
+        observation.block, observation.next, observation.previous = b, head, tail
+        state.observations[tail].next = x
+        state.observations[head].previous = x
+        state.blocks[b].size += 1
     split(state, old, blocks, matrix, weight)
-
-
-@inner
-def remove(state, family, x):
-    """Take observation ``x`` out of the state."""
-    s, blocks, matrix, weight, shrinking = detach(state, x)
-    for c in shrinking:
-        shrink(state, family, blocks, matrix, c, x)
-    reattach(state, s, blocks, matrix, weight)

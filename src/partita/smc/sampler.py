@@ -16,7 +16,7 @@ from partita.posterior import Posterior
 from partita.smc import storage
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
-from partita.smc.replay import refine
+from partita.smc.refine import refine
 from partita.smc.state import Settings
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}

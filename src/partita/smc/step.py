@@ -14,7 +14,7 @@ import numpy as np
 from partita._kernel import glue, kernel
 from partita.models.families import extend
 from partita.smc.merge import Joint, k_best, multinomial
-from partita.smc.refine import remove, room_to_remove
+from partita.smc.remove import remove, room_to_remove
 from partita.smc.resample import GREEDY, at_random, greedy
 from partita.smc.split import split, write_rows
 from partita.smc.state import has_room, uniform
