@@ -396,5 +396,7 @@ def test_bad_n_categories():
 
 
 def test_bad_labels():
-    with pytest.raises(ValueError, match=r"labels has shape \(3,\), but X has 2 rows"):
+    with pytest.raises(ValueError, match="3 labels, but X has 2 rows"):
         fit_prior(Gaussian(), [[1.0], [2.0]], labels=[0, 1, 2])
+    with pytest.raises(ValueError, match="labels: item 0 is missing"):
+        fit_prior(Gaussian(), [[1.0], [2.0]], labels=[None, 2])

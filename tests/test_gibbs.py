@@ -262,7 +262,7 @@ def state_of(gibbs):
         ({"patience": 0}, "patience must be a whole number of at least 1"),
         ({"max_time": 0.0}, "max_time must be a positive number of seconds"),
         ({"max_time": "long"}, "max_time must be a positive number of seconds"),
-        ({"init": [0, 1]}, r"init has shape \(2,\), but X has 24 rows"),
+        ({"init": [0, 1]}, r"init has 2 labels, but X has 24 rows"),
         ({"model": pt.Gaussian(shape=-1.0)}, "shape"),
         ({"surrogate": pt.Gaussian(rate=[1.0, 2.0, 3.0])}, "rate has shape"),
         ({"surrogate": pt.Bernoulli()}, "row 0, column 0: .* is neither 0 nor 1"),

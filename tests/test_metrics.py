@@ -152,7 +152,10 @@ def test_bad_labels_are_refused_with_a_reason(compare):
     with pytest.raises(ValueError, match="labels_pred must be one-dimensional"):
         compare([0, 1], [[0, 1]])
     with pytest.raises(ValueError, match="labels_pred cannot be sorted"):
-        compare([0, 1], np.array([None, "a"], dtype=object))
+        compare([0, 1], np.array([3, "a"], dtype=object))
+    for missing in (None, float("nan")):
+        with pytest.raises(ValueError, match="labels_true: item 1 is missing"):
+            compare([0, missing, missing], [0, 1, 1])
 
 
 def test_calibration_of_honest_probabilities_is_good():

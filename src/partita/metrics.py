@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from partita._labels import label_codes
+
 if TYPE_CHECKING:
     from partita.posterior import Posterior
 
@@ -259,7 +261,7 @@ def calibration_of(
     posterior has something to be unsure of. `labels_true` holds the true cluster of each observation, in
     the order they were seen; the other parameters are those of `pairs_for_calibration` and `calibration`.
     """
-    labels = _encode("labels_true", labels_true)
+    labels = label_codes("labels_true", labels_true)
     n_observations = np.size(posterior.labels())
     if labels.size != n_observations:
         raise ValueError(f"labels_true has {labels.size} items, the posterior {n_observations} observations")
@@ -271,7 +273,7 @@ def _contingency(
     labels_true: ArrayLike, labels_pred: ArrayLike
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
     """Number of items of every non-empty cell of the two clusterings' table, and both its clusters' sizes."""
-    true, pred = _encode("labels_true", labels_true), _encode("labels_pred", labels_pred)
+    true, pred = label_codes("labels_true", labels_true), label_codes("labels_pred", labels_pred)
     if true.size != pred.size:
         raise ValueError(f"labels_true has {true.size} items, labels_pred {pred.size}; they must match")
     sizes_true, sizes_pred = np.bincount(true), np.bincount(pred)
@@ -289,22 +291,6 @@ def _count_pairs(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[int, i
     true = int(overlap @ (size_true - 1)) // 2
     pred = int(overlap @ (size_pred - 1)) // 2
     return both, true, pred, n * (n - 1) // 2
-
-
-def _encode(name: str, labels: ArrayLike) -> NDArray[np.intp]:
-    """Labels as integers 0..K-1."""
-    array = np.asarray(labels)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, one label an item; its shape is {array.shape}")
-    if array.size == 0:
-        raise ValueError(f"{name} is empty")
-    missing = np.flatnonzero(array != array)
-    if len(missing):
-        raise ValueError(f"{name}: item {missing[0]} is NaN; drop the items without a label")
-    try:
-        return np.unique(array, return_inverse=True)[1]
-    except TypeError as error:
-        raise ValueError(f"{name} cannot be sorted; make its labels all integers or all strings") from error
 
 
 def _require_pairs(probability: NDArray[np.float64], outcome: NDArray[np.generic]) -> None:

@@ -33,6 +33,7 @@ import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from partita._labels import label_codes
 from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.evidence import LEARNERS
@@ -87,7 +88,9 @@ def fit_prior(model: M, X: Any, labels: Any = None) -> M:
     learner_of: Any = next((LEARNERS[c] for c in type(model).__mro__ if c in LEARNERS), None)
     if learner_of is None:
         raise TypeError(f"{type(model).__name__} has no fit_prior; set its hyperparameters instead")
-    codes = None if labels is None else numbered(labels, len(X))
+    codes = None if labels is None else label_codes("labels", labels)
+    if codes is not None and len(codes) != len(X):
+        raise ValueError(f"there are {len(codes)} labels, but X has {len(X)} rows; give one label a row")
     rows = np.arange(len(X))
     if codes is None and len(X) > SAMPLE:
         rows = np.random.default_rng(0).choice(len(X), SAMPLE, replace=False)
@@ -194,12 +197,3 @@ def checked(X: Any) -> Floats:
             f"row {row}, column {column} is {floats[row, column]}; drop the row or fill the value in"
         )
     return floats
-
-
-def numbered(labels: Any, n: int) -> Integers:
-    """Labels as numbers 0 … C − 1."""
-    array = np.asarray(labels)
-    if array.shape != (n,):
-        raise ValueError(f"labels has shape {array.shape}, but X has {n} rows; give one label a row")
-    codes: Integers = np.unique(array, return_inverse=True)[1]
-    return codes

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from partita._estimator import log_of, own_copy, whole
+from partita._labels import label_codes
 from partita._progress import steps
 from partita._typing import Integers
 from partita.models.base import Model
@@ -122,7 +123,7 @@ class Gibbs(Offline):
     def _initial_labels(self, n: int) -> Integers:
         if self.init is None:
             return np.arange(n)
-        labels = np.asarray(self.init)
-        if labels.shape != (n,):
-            raise ValueError(f"init has shape {labels.shape}, but X has {n} rows; give one label a row")
+        labels = label_codes("init", self.init)
+        if len(labels) != n:
+            raise ValueError(f"init has {len(labels)} labels, but X has {n} rows; give one label a row")
         return in_order(labels)

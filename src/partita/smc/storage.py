@@ -79,6 +79,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     contents = [np.ascontiguousarray(arrays[name], dtype).tobytes() for name, dtype in PACKED.items()]
     body = b"".join([MAGIC, bytes([VERSION]), len(text).to_bytes(8, "little"), text, *contents])
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot save {target}: there is no folder {target.parent}")
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
