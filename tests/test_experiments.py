@@ -80,18 +80,31 @@ def test_it_goes_on_where_it_stopped(done, tmp_path):
     assert json.loads(second.path.read_text())["runs"] == second.runs
 
 
-def test_more_replications_keep_those_that_are_there(tmp_path):
+def test_more_orders_and_settings_keep_what_is_there(tmp_path):
     few = finished(tmp_path, n_orders=1, settings=SETTINGS[:2])
-    more = runner.Results(tmp_path, experiment(n_orders=1, settings=SETTINGS[:4]))
+    more = runner.Results(tmp_path, experiment(n_orders=2, settings=SETTINGS[:3]))
     assert more.runs == few.runs
-    assert [setting for setting, _ in more.missing()] == list(SETTINGS[2:4])
+    assert more.missing() == [(SETTINGS[2], 0), *((setting, 1) for setting in SETTINGS[:3])]
+    other = experiment(n_orders=1, settings=SETTINGS[:2])
+    other = other._replace(orders=other.orders[:, ::-1])
+    assert len(runner.Results(tmp_path, other).missing()) == 2
+
+
+def test_fewer_observations_than_checks(tmp_path):
+    results = finished(tmp_path, n_orders=1, data=X[:3], truth=TRUTH[:3])
+    assert results.of(SETTINGS[0])[0]["seen"] == [1, 2, 3]
+    report.write_report(results)
 
 
 def test_results_of_other_data_are_not_mixed(done, tmp_path):
     finished(tmp_path, settings=SETTINGS[:1])
-    for other in (experiment(data=X + 1.0), experiment(truth=None), experiment(n_orders=3)):
+    for other in (experiment(data=X + 1.0), experiment(truth=None)):
         with pytest.raises(ValueError, match=r"results\.json holds results for other data.*delete"):
             runner.Results(tmp_path, other)
+    for broken in ("[]", "{", '{"runs": []}'):
+        (tmp_path / "results.json").write_text(broken)
+        with pytest.raises(ValueError, match=r"results\.json holds no results: delete it"):
+            runner.Results(tmp_path, experiment())
 
 
 # ---------------------------------------------------------------------- the report
@@ -109,7 +122,7 @@ def test_the_table_has_means_and_deviations(done):
         "agglomerative",
     ]
     f1 = np.array([run["f1"] for run in done.of(Setting("SMC", 100))])
-    assert table["SMC, m=100"]["F1"] == f"{f1.mean():.3f} ({f1.std(ddof=1):.3f})"
+    assert table["SMC, m=100"]["F1"] == f"{f1.mean():.3f} ({f1.std():.3f})"
     assert table["split SMC, m=100"]["time / split SMC"] == "1"
 
 
@@ -146,7 +159,7 @@ def test_without_the_truth_there_is_no_f1(tmp_path):
 
 
 def test_names_are_escaped(tmp_path):
-    results = finished(tmp_path, n_orders=1, settings=SETTINGS[:1])
+    results = finished(tmp_path, n_orders=1, settings=SETTINGS[:5])
     results.experiment = results.experiment._replace(name="<script>alert(1)</script>")
     assert "<script" not in report.page(results, *report.table(results), {})
 
@@ -160,7 +173,7 @@ def test_a_file_of_points(tmp_path):
     points, truth = plan.read_points(path)
     np.testing.assert_array_equal(points, [[1, 2], [-3, 4], [5, 6]])
     np.testing.assert_array_equal(truth, [1, 0, 1])
-    path.write_text("x,y\n1,2\n")
+    path.write_text("x,y\n\n1,2\n\n")
     assert plan.read_points(path)[1] is None
 
 
@@ -174,6 +187,8 @@ def test_a_file_of_points(tmp_path):
         ("x,y\n1,2\n3,red\n", "line 3, column y: 'red' is not a number"),
         ("x,y\n1,\n", "line 2, column y: '' is not a number"),
         ("x,y\n1,nan\n", "line 2, column y: 'nan' is not finite"),
+        ("1,2\n3,4\n", "line 1: a header is missing"),
+        ("x,label,Label\n1,a,b\n", "more than one column label"),
     ],
 )
 def test_a_file_that_is_none(tmp_path, text, words):
@@ -190,6 +205,16 @@ def test_a_file_that_is_none(tmp_path, text, words):
 def test_orders_must_be_permutations(tmp_path):
     np.save(tmp_path / "orders.npy", np.array([[0, 1, 2], [0, 0, 2]]))
     with pytest.raises(ValueError, match="permutation of the 3"):
+        plan.read_orders(tmp_path / "orders.npy", 2, 3)
+    for wrong, words in (
+        (np.array([[0, 1]]), "2 or more permutations of the 3"),
+        (np.zeros((1, 3)), "2 or more"),
+    ):
+        np.save(tmp_path / "orders.npy", wrong)
+        with pytest.raises(ValueError, match=words):
+            plan.read_orders(tmp_path / "orders.npy", 2, 3)
+    (tmp_path / "orders.npy").write_text("0,1,2\n")
+    with pytest.raises(ValueError, match="not a NumPy file"):
         plan.read_orders(tmp_path / "orders.npy", 2, 3)
     np.save(tmp_path / "orders.npy", np.array([[0, 1, 2], [2, 0, 1]]))
     np.testing.assert_array_equal(plan.read_orders(tmp_path / "orders.npy", 1, 3), [[0, 1, 2]])

@@ -41,22 +41,15 @@ def _failing() -> Iterator[None]:
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Callable[[str], None]]:
-    """A progress bar; call what it gives before each step, with the step's name."""
+def _bar(total: int) -> Iterator[Callable[[str, int], None]]:
+    """A progress bar; call what it gives with the step that begins, and how many are done."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns) as progress:
         task = progress.add_task("", total=total)
-        started = False
-
-        def step(description: str) -> None:
-            nonlocal started
-            progress.update(task, description=description, advance=int(started))
-            started = True
-
-        yield step
-        progress.update(task, completed=total, description="drawing")
+        yield lambda step, done: progress.update(task, description=step, completed=done)
+        progress.update(task, description="done", completed=total)
 
 
 @app.callback()
@@ -120,10 +113,14 @@ def reproduce(
     folder = output or Path(f"partita-{name}")
     with _failing():
         experiment = plan(name, data, orders, replications, quick)
+    with _failing(), _writing(folder):
         results = Results(folder, experiment)
-    with _writing(folder), _bar(len(results.missing())) as bar:
-        for setting, replication in results.complete():
-            bar(f"order {replication + 1}, {setting.name}")
-        report = write_report(results)
+        missing = len(results.missing())
+        with _bar(missing + 1) as bar:
+            bar("compiling" if missing else "nothing left to run", 0)
+            for done, (setting, replication) in enumerate(results.complete()):
+                bar(f"order {replication + 1}, {setting.name}", done)
+            bar("drawing", missing)
+            report = write_report(results)
     typer.echo((folder / "table.md").read_text(encoding="utf-8"), nl=False)
     typer.echo(f"Report written to {report}")

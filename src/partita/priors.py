@@ -15,16 +15,20 @@ def expected_clusters(alpha: float, n_observations: float) -> float:
     """α (ψ(α + n) − ψ(α)), the prior mean of the number of clusters.
 
     Plain arithmetic, so that kernels can compile it: ψ by recurrence to 10 and its asymptotic series there.
+    The difference of the logarithms in it is taken at once, since a large α would cancel it.
     """
-    difference = 0.0
-    for x, sign in ((alpha + n_observations, 1.0), (alpha + 0.0, -1.0)):
-        while x < 10.0:
-            difference -= sign / x
-            x += 1.0
+    difference, low, high = 0.0, alpha, alpha + n_observations
+    while low < 10.0:
+        difference += 1.0 / low
+        low += 1.0
+    while high < 10.0:
+        difference -= 1.0 / high
+        high += 1.0
+    for x, sign in ((high, -1.0), (low, 1.0)):
         y = 1.0 / (x * x)
-        series = 0.5 / x + y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240)))
-        difference += sign * (math.log(x) - series)
-    return alpha * difference
+        difference += sign * (0.5 / x + y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240))))
+    apart = n_observations if low == alpha else high - low
+    return alpha * (difference + math.log1p(apart / low))
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,8 @@ class DirichletProcess:
     alpha: float
 
     def __post_init__(self) -> None:
-        if not (0.0 < self.alpha < math.inf):
+        number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
+        if not (number and 0.0 < self.alpha < math.inf):
             raise ValueError(f"alpha must be a positive number, got {self.alpha!r}")
 
     def log_density(self, sizes: Iterable[int]) -> float:

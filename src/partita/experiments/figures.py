@@ -91,8 +91,7 @@ def against_runtime(results: Results) -> Figure:
         for method in (GIBBS, AGGLOMERATIVE):
             for setting in sizes_of(results, method):
                 draw_history(ax, results.of(setting), setting, measure)
-        if measure == "log_density":
-            focus(ax, results)
+        focus(ax, results, measure)
     one_legend(axes)
     return figure
 
@@ -118,19 +117,22 @@ def draw_sizes(ax: Axes, results: Results, method: str, measure: str) -> None:
 
 
 def draw_history(ax: Axes, runs: list[Run], setting: Setting, measure: str) -> None:
-    """An offline method's measure as time goes on, the mean over its runs, and a star where it ends."""
-    colour = COLOURS[setting.method]
-    if measure in runs[0]["history"]:
-        first = max(max(run["history"]["seconds"][0], 1e-4) for run in runs)
-        last = max(run["history"]["seconds"][-1] for run in runs)
-        grid = np.geomspace(first, max(last, 2.0 * first), 60)
-        curves = [np.interp(grid, run["history"]["seconds"], run["history"][measure]) for run in runs]
-        label = setting.method if setting.size is None else None
-        pt.plots.metric_curve(grid, curves, label=label, ax=ax, colour=colour)
-        if setting.size is not None:
-            ax.lines[-1].set(linestyle=(0, (3, 2)), linewidth=1.2)
+    """An offline method's measure as time goes on, the mean over its runs; a star or the batch at its end."""
+    colour, end = COLOURS[setting.method], float(np.median(values(runs, "seconds")))
+    share = np.geomspace(1e-3, 1.0, 80)  # of each run's time
+    curves = [
+        np.interp(share, np.array(run["history"]["seconds"]) / run["seconds"], run["history"][measure])
+        for run in runs
+    ]
+    mean = np.mean(curves, axis=0)
     if setting.size is None:
-        star(ax, float(np.median(values(runs, "seconds"))), values(runs, measure).mean(), colour)
+        pt.plots.metric_curve(end * share, mean, label=setting.method, ax=ax, colour=colour)
+        star(ax, end, mean[-1], colour)
+    else:
+        ax.plot(end * share, mean, color=colour, linewidth=1.2, linestyle=(0, (3, 2)))
+        ax.annotate(
+            str(setting.size), (end, mean[-1]), xytext=(4, -4), textcoords="offset points", color=colour
+        )
 
 
 def star(ax: Axes, x: float, y: float, colour: str) -> None:
@@ -138,12 +140,16 @@ def star(ax: Axes, x: float, y: float, colour: str) -> None:
     ax.plot([x], [y], marker="*", markersize=14, color=colour, markeredgecolor="white", zorder=5)
 
 
-def focus(ax: Axes, results: Results) -> None:
-    """Leave out the long climb of methods that start from singletons, and what ends far below the rest."""
-    shown = [s for s in results.experiment.settings if s.method != AGGLOMERATIVE or s.size is None]
-    ends = [values(results.of(s), "log_density") for s in shown if results.of(s)]
-    low, high = min(e.min() for e in ends), max(e.max() for e in ends)
-    ax.set_ylim(low - 0.1 * (high - low) - 1.0, high + 0.1 * (high - low) + 1.0)
+def focus(ax: Axes, results: Results, measure: str) -> None:
+    """Leave out the long climb of methods that start from singletons, and what no measure can be."""
+    if measure == "log_density":
+        shown = [s for s in results.experiment.settings if s.method != AGGLOMERATIVE or s.size is None]
+        ends = np.concatenate([values(results.of(setting), measure) for setting in shown])
+        margin = 0.1 * (ends.max() - ends.min()) + 1.0
+        ax.set_ylim(ends.min() - margin, ends.max() + margin)
+    elif measure in MEASURES:
+        low, high = ax.get_ylim()
+        ax.set_ylim(max(low, 0.0), min(high, 1.01))
 
 
 def against_particles(results: Results) -> Figure:
@@ -152,6 +158,7 @@ def against_particles(results: Results) -> Figure:
     figure, axes = grid_of_axes(names)
     for ax, measure in zip(axes, names, strict=True):
         draw_by_size(ax, results, measure, first=sizes_of(results, GREEDY))
+        focus(ax, results, measure)
     one_legend(axes)
     return figure
 
@@ -173,7 +180,7 @@ def draw_by_size(
     for method in (SMC, SPLIT):
         settings = [*(first or []), *sizes_of(results, method)]
         table = table_of(results, settings, measure) / unit
-        if table.size:
+        if table.size:  # not so with a plan of other methods
             sizes = [setting.size or 1 for setting in settings]
             pt.plots.metric_curve(sizes, table, label=method, ax=ax, colour=COLOURS[method], marker="o")
 
@@ -191,6 +198,7 @@ def online(results: Results) -> Figure:
             curves = np.array([run["online_f1"] for run in runs])
             pt.plots.metric_curve(runs[0]["seen"], curves, label=setting.name, ax=ax, colour=COLOURS[method])
     ax.set(xlabel="observations seen", ylabel="B-cubed F1")
+    focus(ax, results, "f1")
     return figure
 
 

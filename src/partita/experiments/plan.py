@@ -61,15 +61,26 @@ class Experiment(NamedTuple):
     published: dict[str, Published] = {}  # noqa: RUF012  a named tuple's default, never changed
 
     def fingerprint(self) -> str:
-        """A hash of the data, the orders, the model and α, by which results are known to belong here."""
-        digest = hashlib.sha256()
-        for array in (self.X, self.orders, np.array([]) if self.truth is None else self.truth):
-            digest.update(np.ascontiguousarray(array).tobytes())
+        """A hash of the data, the model and α, by which results are known to belong here."""
         parameters = {name: np.asarray(value).tolist() for name, value in self.model.get_params().items()}
-        digest.update(json.dumps([self.name, type(self.model).__name__, parameters, self.alpha]).encode())
-        return digest.hexdigest()
+        about = json.dumps([self.name, type(self.model).__name__, parameters, self.alpha])
+        truth = np.array([]) if self.truth is None else self.truth
+        return hash_of(self.X, truth, np.frombuffer(about.encode(), np.uint8))
+
+    def order_code(self, replication: int) -> str:
+        """A short hash of one order."""
+        return hash_of(self.orders[replication])[:12]
 
 
+def hash_of(*arrays: Any) -> str:
+    """SHA-256 of the contents of arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+GAUSS700 = "6d7059d4a65684012ac6bf24a60604d446fdeea7269be3a149e877e040cdcedf"  # of the paper's own points
 PAPER = {  # Table 1; its circles were clustered with a diffusion model, ours here with the surrogate alone
     "gaussian": {
         GREEDY: Published(-1539, 34, 0.78, 0.03, 0.2),
@@ -103,7 +114,7 @@ def gaussian(quick: bool = False) -> tuple[Floats, Integers, Any, float]:
     return X, truth, pt.Gaussian(shape=2.0, rate=0.5, mean=0.0, precision=2e-4), 20.0
 
 
-def circles(quick: bool = False) -> tuple[Floats, Integers, Any, float]:
+def circles(_: bool = False) -> tuple[Floats, Integers, Any, float]:
     """The paper's circles, drawn anew, with the surrogate's prior fitted to simulated circles."""
     X, truth = pt.datasets.circles(radius=0.6, random_state=0)
     return X, truth, pt.Gaussian(shape=100.0, rate=18.0, precision=0.02), 1.0
@@ -153,11 +164,11 @@ def plan(
         X, truth, model, alpha = GENERATED[name](quick)
     if data is not None:
         X, truth = read_points(data)
+    wanted = replications or (3 if quick else REPLICATIONS[name])
+    given = random_orders(wanted, len(X)) if orders is None else read_orders(orders, wanted, len(X))
     if name not in GENERATED:
         model, alpha = points(X)
     model.check(X.shape[1])
-    wanted = replications or (3 if quick else REPLICATIONS[name])
-    given = random_orders(wanted, len(X)) if orders is None else read_orders(orders, wanted, len(X))
     return Experiment(
         name, X, truth, given, model, alpha, settings(quick), {} if quick else PAPER.get(name, {})
     )
@@ -171,8 +182,13 @@ def random_orders(n: int, length: int) -> Integers:
 
 def read_orders(path: Path, n: int, length: int) -> Integers:
     """The first n permutations of a file."""
-    orders = np.load(path)
-    if orders.ndim != 2 or not (np.sort(orders, axis=1) == np.arange(length)).all():
+    try:
+        orders = np.load(path)
+    except ValueError as error:
+        raise ValueError(f"{path} is not a NumPy file of permutations") from error
+    if getattr(orders, "shape", ())[1:] != (length,) or len(orders) < n:
+        raise ValueError(f"{path} must hold {n} or more permutations of the {length} observations")
+    if not (np.sort(orders, axis=1) == np.arange(length)).all():
         raise ValueError(f"{path}: each row must be a permutation of the {length} observations")
     result: Integers = orders[:n].astype(np.int64)
     return result
@@ -180,29 +196,41 @@ def read_orders(path: Path, n: int, length: int) -> Integers:
 
 def read_points(path: Path) -> tuple[Floats, Integers | None]:
     """Observations from a CSV file with a header, and the true clusters if it has a column ``label``."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.reader(file)
-        header = [name.strip() for name in next(rows, [])]
-        columns = [k for k, name in enumerate(header) if name.lower() != "label"]
-        values, labels = [], []
-        for number, row in enumerate(rows, start=2):
-            if len(row) != len(header):
-                raise ValueError(
-                    f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}"
-                )
-            values.append([_number(path, number, header[k], row[k]) for k in columns])
-            labels += [row[k] for k in range(len(header)) if k not in columns]
-    if not values or not columns:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = [(number, row) for number, row in enumerate(csv.reader(file), start=1) if any(row)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8") from error
+    header = [name.strip() for name in rows[0][1]] if rows else []
+    columns = [k for k, name in enumerate(header) if name.lower() != "label"]
+    if len(rows) < 2 or not columns:
         raise ValueError(f"{path} has no observations: it needs a header and rows of numbers")
+    if len(columns) < len(header) - 1:
+        raise ValueError(f"{path} has more than one column label")
+    if all(is_number(name) for name in header):
+        raise ValueError(f"{path}, line 1: a header is missing, with the names of the columns")
+    values, labels = [], []
+    for number, row in rows[1:]:
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {number}: {len(row)} fields, but the header has {len(header)}")
+        values.append([_number(path, number, header[k], row[k]) for k in columns])
+        labels += [row[k] for k in range(len(header)) if k not in columns]
     truth = np.unique(labels, return_inverse=True)[1].astype(np.int64) if labels else None
     return np.array(values), truth
 
 
-def _number(path: Path, line: int, column: str, text: str) -> float:
+def is_number(text: str) -> bool:
+    """Whether a field of a file is one."""
     try:
-        value = float(text)
+        float(text)
     except ValueError:
-        raise ValueError(f"{path}, line {line}, column {column}: {text!r} is not a number") from None
-    if not math.isfinite(value):
+        return False
+    return True
+
+
+def _number(path: Path, line: int, column: str, text: str) -> float:
+    if not is_number(text):
+        raise ValueError(f"{path}, line {line}, column {column}: {text!r} is not a number")
+    if not math.isfinite(float(text)):
         raise ValueError(f"{path}, line {line}, column {column}: {text!r} is not finite")
-    return value
+    return float(text)

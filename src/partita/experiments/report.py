@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from partita.experiments.figures import REPORTED, draw_all, values
-from partita.experiments.plan import METHODS, Setting
+from partita.experiments.plan import METHODS, SMC, SPLIT, Setting
 from partita.experiments.runner import Results
 
 STYLE = """
@@ -20,8 +20,20 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums }
 caption { text-align: left; color: #666 }
 th, td { padding: .3rem .9rem .3rem 0; border-bottom: 1px solid #ddd; text-align: right }
 th:first-child, td:first-child { text-align: left }
+dt { font-weight: 600; margin-top: .5rem } dd { margin: 0; color: #666 }
 img { max-width: 100%; height: auto } figure { margin: 1rem 0 } figcaption { color: #666 }
 """
+TERMS = {
+    "log-posterior": "How probable the clustering found is, on a logarithmic scale and up to a constant.",
+    "precision, recall, F1": "B-cubed, means over the observations: of those found together with one, how "
+    "many belong there; of those that belong there, how many were found; and their harmonic mean.",
+    "m": "Particles: how many clusterings a sampler keeps, split SMC for each subproblem.",
+    "greedy": "A single particle: every observation goes where it fits best, for good.",
+    "SMC": "Sequential Monte Carlo over clusterings of all the data.",
+    "split SMC": "The same, with the data divided into subproblems that are clustered independently.",
+    "split SMC, refined": "Run again over what was seen, in other orders.",
+    "time / split SMC": "CPU time as a multiple of split SMC's with 100 particles.",
+}
 CAPTIONS = {
     "clustering": (
         "The data, and what split SMC makes of them",
@@ -31,19 +43,19 @@ CAPTIONS = {
     ),
     "splitting": (
         "What splitting buys",
-        "With m particles, plain SMC holds m clusterings of all points. Split SMC holds m for each "
+        "With m particles, plain SMC holds m clusterings of all points. Split SMC holds up to m for each "
         "subproblem, and every combination of them is a clustering: the number on the right is the "
         "logarithm of how many.",
     ),
     "online": (
         "As the observations come in",
-        "F1 of the best clustering so far, the mean over the orders with its 95 % interval. Without "
-        "splitting, alternatives are lost early that would have mattered later.",
+        "F1 of the best clustering so far, the mean over the orders with its 95 % interval. Where a sampler "
+        "falls behind as more is seen, it has dropped alternatives that it would need later.",
     ),
     "runtime": (
         "Accuracy against time",
         "Samplers at each number of particles; offline methods as they go on (dashed: agglomerative with "
-        "batches of pairs). Stars are the rows of the table. Bands are 95 % intervals of the mean.",
+        "batches of so many pairs). Stars are the rows of the table. Bands are 95 % intervals of the mean.",
     ),
     "particles": (
         "Accuracy against the number of particles",
@@ -75,8 +87,7 @@ def reported(results: Results) -> list[Setting]:
 
 def mean_sd(column: np.ndarray, digits: int) -> str:
     """Mean, and the standard deviation in brackets, as in the paper."""
-    spread = column.std(ddof=1) if len(column) > 1 else 0.0
-    return f"{column.mean():.{digits}f} ({spread:.{digits}f})".replace("-", "−")
+    return f"{column.mean():.{digits}f} ({column.std():.{digits}f})".replace("-", "−")
 
 
 def table(results: Results) -> tuple[list[str], list[list[str]]]:
@@ -86,8 +97,7 @@ def table(results: Results) -> tuple[list[str], list[list[str]]]:
     header += ["clusters", "CPU seconds", "time / split SMC"]
     header += ["paper: log-posterior", "F1", "minutes"] if published else []
     settings = reported(results)
-    split = [s for s in settings if s.name == f"split SMC, m={REPORTED}"]
-    unit = float(np.median(values(results.of(split[0]), "seconds"))) if split else float("nan")
+    unit = float(np.median(values(results.of(Setting(SPLIT, REPORTED)), "seconds")))
     rows = []
     for setting in settings:
         runs = results.of(setting)
@@ -111,20 +121,49 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def setting_out(results: Results) -> str:
+    """What was done."""
+    experiment = results.experiment
+    (n, d), n_orders = experiment.X.shape, len(experiment.orders)
+    parameters = ", ".join(
+        f"{name} = {np.array2string(np.asarray(value, float), precision=4)}"
+        for name, value in experiment.model.get_params().items()
+    )
+    return (
+        f"{n} observations of {d} numbers, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
+        f"{type(experiment.model).__name__} with {parameters}; concentration {experiment.alpha:.4g}. Every "
+        "method looks for a clustering of high posterior density; the samplers see one observation at a time, "
+        "Gibbs and agglomerative clustering see all of them at once."
+    )
+
+
+def conclusion(results: Results) -> str:
+    """What splitting changed, in a sentence."""
+    with_, without = Setting(SPLIT, REPORTED), Setting(SMC, REPORTED)
+    runs, others = results.of(with_), results.of(without)
+    measure, name = ("f1", "F1") if results.experiment.truth is not None else ("log_density", "log-posterior")
+    digits = 3 if measure == "f1" else 1
+    ours, theirs = values(runs, measure).mean(), values(others, measure).mean()
+    time = np.median(values(runs, "seconds")) / np.median(values(others, "seconds"))
+    held = values(runs, "log_effective_particles").mean() / np.log(10.0)
+    return (
+        f"With {REPORTED} particles, splitting takes {name} from {theirs:.{digits}f} to {ours:.{digits}f} in "
+        f"{time:.2g} times the time of SMC without it, and holds about 10^{held:.0f} clusterings instead of "
+        f"{REPORTED}."
+    )
+
+
 def page(results: Results, header: list[str], rows: list[list[str]], figures: dict[str, Path]) -> str:
     """The HTML page, with its pictures inside."""
-    experiment = results.experiment
-    n, d = experiment.X.shape
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width'>",
-        f"<title>Partita: {escape(experiment.name)}</title><style>{STYLE}</style>",
-        f"<h1>Experiment: {escape(experiment.name)}</h1>",
-        f"<p>{n} observations of {d} numbers in {len(experiment.orders)} random orders; model "
-        f"<code>{escape(repr(experiment.model))}</code>, concentration {experiment.alpha:.4g}. Every method "
-        "looks for a clustering of high posterior density; the samplers see one observation at a time, Gibbs "
-        "and agglomerative clustering see all of them at once.</p>",
+        f"<title>Partita: {escape(results.experiment.name)}</title><style>{STYLE}</style>",
+        f"<h1>Experiment: {escape(results.experiment.name)}</h1>",
+        f"<p>{escape(setting_out(results))}</p>",
+        f"<p><strong>{escape(conclusion(results))}</strong></p>",
         html_table(header, rows),
+        "<dl>" + "".join(f"<dt>{escape(t)}</dt><dd>{escape(d)}</dd>" for t, d in TERMS.items()) + "</dl>",
     ]
     for name, (title, text) in CAPTIONS.items():
         if name in figures:

@@ -49,7 +49,11 @@ def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
     order = experiment.orders[replication]
     X = experiment.X[order]
     truth = None if experiment.truth is None else experiment.truth[order]
-    run: Run = {"method": setting.method, "size": setting.size, "replication": replication}
+    run: Run = {
+        **setting._asdict(),
+        "replication": replication,
+        "order": experiment.order_code(replication),
+    }
     method = estimator(experiment, setting, replication)
     if setting.method in (*ONLINE, REFINED):
         return run | stream(method, X, truth, setting.sweeps)
@@ -58,7 +62,7 @@ def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
 
 def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
     """Feed the data in batches, measuring after each; only the sampler's own work is timed."""
-    seen = np.linspace(0, len(X), N_CHECKS + 1).astype(int)[1:]
+    seen = np.unique(np.linspace(0, len(X), N_CHECKS + 1).astype(int))[1:]
     seconds, online, start = 0.0, [], 0
     for stop in seen:
         began = time.process_time()
@@ -113,7 +117,7 @@ def measures(truth: Integers | None, labels: Integers) -> Run:
     return result
 
 
-def warm_up(experiment: Experiment, setting: Setting) -> None:
+def compile_for(experiment: Experiment, setting: Setting) -> None:
     """Let a method compile what it needs before it is timed."""
     method = estimator(experiment, setting, 0).fit(experiment.X[:20])
     if setting.method == REFINED:
@@ -129,44 +133,51 @@ class Results:
         self.fingerprint = experiment.fingerprint()
         self.runs: list[Run] = []
         if self.path.exists():
-            contents = json.loads(self.path.read_text())
-            if contents.get("fingerprint") != self.fingerprint:
+            try:
+                contents = json.loads(self.path.read_text(encoding="utf-8"))
+                found, self.runs = contents["fingerprint"], contents["runs"]
+            except (LookupError, TypeError, ValueError) as error:
                 raise ValueError(
-                    f"{self.path} holds results for other data, orders or priors: choose another folder, or "
-                    "delete it"
+                    f"{self.path} holds no results: delete it, or choose another folder"
+                ) from error
+            if found != self.fingerprint:
+                raise ValueError(
+                    f"{self.path} holds results for other data or priors: choose another folder, or delete it"
                 )
-            self.runs = contents["runs"]
+
+    def _key(self, setting: Setting, replication: int) -> tuple[Any, ...]:
+        return (*setting, replication, self.experiment.order_code(replication))
+
+    def _done(self) -> dict[tuple[Any, ...], Run]:
+        names = (*Setting._fields, "replication", "order")
+        return {tuple(run[name] for name in names): run for run in self.runs}
 
     def missing(self) -> list[tuple[Setting, int]]:
         """What is still to be run, replication by replication."""
-        done = {(run["method"], run["size"], run["sweeps"], run["replication"]) for run in self.runs}
+        done = self._done()
         return [
             (setting, replication)
             for replication in range(len(self.experiment.orders))
             for setting in self.experiment.settings
-            if (setting.method, setting.size, setting.sweeps, replication) not in done
+            if self._key(setting, replication) not in done
         ]
 
     def complete(self) -> Iterator[tuple[Setting, int]]:
         """Run what is missing; yields before each run."""
         missing = self.missing()
         for setting in {setting for setting, _ in missing}:
-            warm_up(self.experiment, setting)
+            compile_for(self.experiment, setting)
         for setting, replication in missing:
             yield setting, replication
             run = run_one(self.experiment, setting, replication)
-            self.runs.append(run | {"sweeps": setting.sweeps})
+            self.runs.append(run)
             self.save()
 
     def of(self, setting: Setting) -> list[Run]:
         """The runs of one setting, in order of their replications."""
-        own = [
-            run
-            for run in self.runs
-            if (run["method"], run["size"], run["sweeps"]) == (setting.method, setting.size, setting.sweeps)
-            and run["replication"] < len(self.experiment.orders)
-        ]
-        return sorted(own, key=lambda run: int(run["replication"]))
+        done = self._done()
+        keys = [self._key(setting, replication) for replication in range(len(self.experiment.orders))]
+        return [done[key] for key in keys if key in done]
 
     def save(self) -> None:
         """Write all runs, in one step."""
@@ -177,5 +188,5 @@ class Results:
             "runs": self.runs,
         }
         partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(contents, indent=1))
+        partial.write_text(json.dumps(contents, indent=1), encoding="utf-8")
         partial.replace(self.path)

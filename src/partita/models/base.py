@@ -88,9 +88,10 @@ class CompiledModel(Model):
         X : array of shape (n, d)
             A sample of the data; a few hundred rows are enough.
         labels : array of shape (n,), optional
-            True clusters. With them the hyperparameters maximise the evidence Σ_c log p(c). Without, rounds
-            of clustering a sample and maximising alternate, from several starting scales, and the fit with
-            the highest joint density wins.
+            True clusters. With them the hyperparameters maximise the evidence Σ_c log p(c). Without, the
+            sampler clusters a sample with many hyperparameters, and those with which it does best win, by a
+            mean of the joint density of data and clusters and the prequential density of the data
+            (``models/empirical_bayes.py`` says why).
 
         Returns
         -------

@@ -40,7 +40,7 @@ class Agglomerative(Offline):
         With ``batch_size``: stop after so many iterations in a row without a merge. It stops earlier where
         all pairs have been tried at once.
     max_time : float, optional
-        Stop when so many seconds have passed.
+        Stop when so many seconds have passed; the first evaluation of all pairs is not interrupted.
     keep_labels : bool
         Keep the clustering at each moment of ``history_``.
     random_state : int, RandomState or None
@@ -116,7 +116,10 @@ class Agglomerative(Offline):
             recorder = Recorder(self.keep_labels, self.max_time)
             work = agglomeration(model, X, log_alpha)
             recorder.record(density(work), work.partition)
-            rounds = full(work) if batch_size is None else batched(work, batch_size, patience, self._seed())
+            seed, n_pairs = self._seed(), max(len(X) * (len(X) - 1) // 2, 1)
+            rounds = (
+                full(work) if batch_size is None else batched(work, min(batch_size, n_pairs), patience, seed)
+            )
             merged, gains = [np.empty((0, 2), np.int64)], [np.empty(0)]
             for some, their_gains in steps(rounds, "merging", progress):
                 merged.append(some)
