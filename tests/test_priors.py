@@ -23,13 +23,14 @@ def test_probabilities_sum_to_one(alpha, n):
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [1e-6, *ALPHAS, 1e4])
+@pytest.mark.parametrize("alpha", [1e-6, *ALPHAS, 1e4, 1e9, 1e18])
 @pytest.mark.parametrize("n", [1, 6, 1000])
 def test_expected_clusters(alpha, n):
     expected = sum(alpha / (alpha + i) for i in range(n))
     found = pt.DirichletProcess(alpha).expected_clusters(n)
     assert found == pytest.approx(expected, rel=1e-9)
-    assert found == pytest.approx(alpha * (digamma(alpha + n) - digamma(alpha)), rel=1e-9)
+    if alpha < 1e5:  # beyond, the difference cancels
+        assert found == pytest.approx(alpha * (digamma(alpha + n) - digamma(alpha)), rel=1e-9)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)

@@ -132,8 +132,8 @@ def setting_out(results: Results) -> str:
     return (
         f"{n} observations of {d} numbers, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
         f"{type(experiment.model).__name__} with {parameters}; concentration {experiment.alpha:.4g}. Every "
-        "method looks for a clustering of high posterior density; the samplers see one observation at a time, "
-        "Gibbs and agglomerative clustering see all of them at once."
+        "method looks for a clustering of high posterior density; the samplers see one observation at a "
+        "time, Gibbs and agglomerative clustering see all of them at once."
     )
 
 
