@@ -82,7 +82,7 @@ def values(runs: list[Run], measure: str) -> Floats:
 
 def against_runtime(results: Results) -> Figure:
     """Each measure against CPU time: samplers for each number of particles, offline methods as they go on."""
-    names = measures_of(results)
+    names, settings = measures_of(results), [s for s in results.experiment.settings if results.of(s)]
     figure, axes = grid_of_axes(names)
     for ax, measure in zip(axes, names, strict=True):
         ax.set(xscale="log", xlabel="CPU seconds")
@@ -91,6 +91,8 @@ def against_runtime(results: Results) -> Figure:
         for method in (GIBBS, AGGLOMERATIVE):
             for setting in sizes_of(results, method):
                 draw_history(ax, results.of(setting), setting, measure)
+        # Nothing has happened yet a tenth of the way to the fastest result.
+        ax.set_xlim(left=0.1 * min(float(np.median(values(results.of(s), "seconds"))) for s in settings))
         focus(ax, results, measure)
     one_legend(axes)
     return figure
