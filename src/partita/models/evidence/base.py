@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ PRECISION = (math.log(1e-20), math.log(1e3))  # bounds of its logarithm
 TAIL = (math.log(1.0), math.log(2e3))  # of the log degrees of freedom of Student's t: Cauchy to almost normal
 
 
-class Learner:
+class Learner(ABC):
     """A vector of hyperparameters, a normal hyperprior within bounds, and the climb to its best value.
 
     Parameters
@@ -48,21 +49,21 @@ class Learner:
         """The data to cluster: values spread over the steps that they are known to."""
         return X
 
+    @abstractmethod
     def starts(self) -> list[Any]:
         """Hyperparameters to start from, of ever smaller clusters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parameters(self, found: Any) -> dict[str, Any]:
         """The model's parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def summary(self, labels: Integers) -> Any:
         """Sufficient statistics of clusters numbered 0 … C − 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def log_evidence(self, vector: Floats, clusters: Any) -> tuple[float, Floats]:
         """Σ_c log p(c) from a summary, and its gradient."""
-        raise NotImplementedError
 
     def maximise(self, labels: Integers, start: Any) -> tuple[Any, float]:
         """The best hyperparameters for these clusters, and their log evidence + log hyperprior."""
