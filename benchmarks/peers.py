@@ -5,8 +5,8 @@ python -m benchmarks.peers [--quick]
 Needs ``pip install partita[bench]`` and the point sets in ``../shared/data/points``. Partita fits its prior
 and its concentration to each set, makes one pass and refines; one configuration serves all sets. (One
 constant of ``fit_prior`` was chosen on s1 to s4 and birch1 among others: see ``models/empirical_bayes.py``.)
-Each peer runs twice over: with its library's defaults, and with the best of a small grid, by F1, chosen by the
-truth, which no user could do. Peers see standardised columns; points that a peer calls noise count as
+Each peer runs twice over: with its library's defaults, and with the best of a small grid, by F1, chosen by
+the truth, which no user could do. Peers see standardised columns; points that a peer calls noise count as
 clusters of their own. All see the same random order. Every fit has a process of its own, one thread, and
 compiled kernels at hand; memory is what the fit adds to the process at its peak.
 """
