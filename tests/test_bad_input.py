@@ -281,3 +281,13 @@ def test_a_model_changed_in_place_stays_as_it_was():
     before = sampler.predict_proba(G)
     rate[:] = 100.0
     np.testing.assert_array_equal(sampler.predict_proba(G), before)
+
+
+def test_masked_values_are_refused():
+    X = np.ma.masked_array(G, np.arange(G.size).reshape(G.shape) == 5)
+    sampler = sampler_of("gaussian", "split").fit(G)
+    before = answers(sampler)
+    for call in (sampler.partial_fit, sampler.predict_proba, sampler.fit):
+        with pytest.raises(ValueError, match="row 2, column 1 is masked"):
+            call(X)
+    assert answers(sampler) == before

@@ -35,9 +35,6 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _validated(self, X: Any, reset: bool) -> Floats:
         """The rows as finite floats; what is so already need not pass scikit-learn's slower checks."""
-        if np.ma.is_masked(X):
-            row, column = np.argwhere(np.ma.getmaskarray(X))[0]
-            raise ValueError(f"row {row}, column {column} is masked; drop the row or fill the value in")
         if reset or not (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -46,6 +43,9 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
         ):
+            if np.ma.is_masked(X):
+                row, column = np.argwhere(np.ma.getmaskarray(X))[0]
+                raise ValueError(f"row {row}, column {column} is masked; drop the row or fill the value in")
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         check_finite(X)
         return np.ascontiguousarray(X)

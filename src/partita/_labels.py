@@ -13,7 +13,8 @@ def label_codes(name: str, labels: ArrayLike) -> NDArray[np.intp]:
         raise ValueError(f"{name} must be one-dimensional, one label an item; its shape is {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
-    missing = [k for k, label in enumerate(array.tolist()) if label is None or label != label]
+    may_lack = array.dtype.kind in "fcO"
+    missing = [k for k, x in enumerate(array.tolist()) if x is None or x != x] if may_lack else []
     if missing:
         raise ValueError(f"{name}: item {missing[0]} is missing; drop the items without a label")
     try:

@@ -131,6 +131,7 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         self.path, self.experiment = folder / "results.json", experiment
         self.fingerprint = experiment.fingerprint()
+        self.codes = [experiment.order_code(replication) for replication in range(len(experiment.orders))]
         self.runs: list[Run] = []
         if self.path.exists():
             try:
@@ -146,7 +147,7 @@ class Results:
                 )
 
     def _key(self, setting: Setting, replication: int) -> tuple[Any, ...]:
-        return (*setting, replication, self.experiment.order_code(replication))
+        return (*setting, replication, self.codes[replication])
 
     def _done(self) -> dict[tuple[Any, ...], Run]:
         names = (*Setting._fields, "replication", "order")

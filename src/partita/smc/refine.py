@@ -63,7 +63,7 @@ def run_again(engine: Any, members: Integers, generator: np.random.Generator) ->
     fresh = engine.like(quiet, log_alpha, seed)
     fresh.replayed = members
     fresh.run(fresh.store(parts[0][members]))
-    found = [partitions(fresh.state, s) for s in live_subproblems(fresh.state)]
+    found = [partitions(fresh.state, subproblem_of(fresh.state, x)) for x in first_members(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
     order = np.concatenate([observations for observations, _, _ in found])
     labels[:, order] = labels.copy()
@@ -157,18 +157,6 @@ def draw(state):
 def subproblem_of(state, x):
     """The subproblem of observation ``x``."""
     return state.blocks[state.observations[x].block].subproblem
-
-
-@kernel
-def live_subproblems(state):
-    """The subproblems in use."""
-    found = np.empty(state.n_subproblems, np.int64)
-    count = 0
-    for s in range(state.n_subproblems):
-        if state.subproblems[s].rows > 0:
-            found[count] = s
-            count += 1
-    return found[:count]
 
 
 @kernel
