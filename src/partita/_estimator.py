@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from partita._typing import Floats
-from partita.models.base import CompiledModel, Model
+from partita.models.base import CompiledModel, Model, n_features_of
 from partita.models.gaussian import Gaussian
 
 
@@ -22,6 +22,7 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: has a ``model`` and a ``random_state``, and validates data."""
 
     model: Model | None
+    model_: Model
     random_state: Any
 
     @contextmanager
@@ -33,8 +34,14 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__ = before
             raise
 
-    def _validated(self, X: Any, reset: bool) -> Floats:
-        """The rows as finite floats; what is so already need not pass scikit-learn's slower checks."""
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """The rows as finite floats, or what else the model takes.
+
+        What are finite floats already need not pass scikit-learn's slower checks.
+        """
+        model = self.model if reset else self.model_
+        if isinstance(model, Model) and not model.reads_rows:
+            return model.validate(X)
         if reset or not (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -50,7 +57,7 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         check_finite(X)
         return np.ascontiguousarray(X)
 
-    def _own_model(self, X: Floats) -> Model:
+    def _own_model(self, X: Any) -> Model:
         """The model to use for ``X``: a copy of the given one, or one fitted to the data."""
         return Gaussian().fit_prior(X) if self.model is None else own_copy("model", self.model, X)
 
@@ -58,13 +65,13 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
-def own_copy(name: str, model: Any, X: Floats) -> Model:
+def own_copy(name: str, model: Any, X: Any) -> Model:
     """A copy of a model that suits the data; TypeError or ValueError if it is none or does not."""
     if not isinstance(model, Model):
         raise TypeError(f"{name} must be a partita model, got {type(model).__name__}; see partita.Model")
     # The built-in ones are a few numbers; what a user's model holds may be large.
     own = clone(model) if isinstance(model, CompiledModel) else copy.copy(model)
-    own.check(X.shape[1])
+    own.check(n_features_of(X))
     return own
 
 

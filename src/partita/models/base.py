@@ -11,7 +11,7 @@ stream's observations never leaves machine code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -42,6 +42,12 @@ class Model(BaseEstimator):  # type: ignore[misc]
     array([0, 1, 0, 1, 0, 1])
     """
 
+    reads_rows: ClassVar[bool] = True  # else observations are what ``validate`` takes: texts, records, …
+
+    def validate(self, X: Any) -> list[Any]:
+        """Observations that are not rows of numbers, each as it should be; ValueError names the row."""
+        raise TypeError(f"{type(self).__name__} must define validate(X)")
+
     def statistics(self, X: Array) -> Floats:
         """Additive statistics of each observation, shape (n, k)."""
         raise TypeError(f"{type(self).__name__} must define statistics(X)")
@@ -53,7 +59,7 @@ class Model(BaseEstimator):  # type: ignore[misc]
     def check(self, n_features: int) -> None:
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
-    def encode(self, X: Floats) -> Floats:
+    def encode(self, X: Any) -> Floats:
         """Validated observations as the sampler stores them."""
         encoded = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
         if encoded.ndim != 2 or len(encoded) != len(X):
@@ -124,3 +130,8 @@ def per_feature(name: str, value: Any, n_features: int) -> Floats:
     if array.ndim > 1 or (array.ndim == 1 and len(array) != n_features):
         raise ValueError(f"{name} has shape {array.shape}, but the data have {n_features} columns")
     return np.broadcast_to(array, (n_features,)).astype(np.float64)
+
+
+def n_features_of(X: Any) -> int:
+    """The width of validated observations; 1 where they are not rows of numbers."""
+    return X.shape[1] if isinstance(X, np.ndarray) else 1

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita._kernel import inner, kernel
 from partita._typing import Floats
-from partita.models.base import CompiledModel
+from partita.models.base import CompiledModel, n_features_of
 from partita.models.encoding import check_possible
 from partita.models.families import begin, extend, gains, log_marginal, reduce
 from partita.offline.partition import Partition, enter, leave
@@ -26,17 +26,18 @@ class Rows(NamedTuple):
     gain: Floats  # per cluster: log|c| + log p(x | c), for the observation under consideration
 
 
-def new_rows(model: CompiledModel, X: Floats, n_rows: int) -> Rows:
+def new_rows(model: CompiledModel, X: Any, n_rows: int) -> Rows:
     """Room for the summaries of so many clusters, the empty one included, which is filled in."""
-    n_features = X.shape[1]
-    family, data = model.family(n_features), model.encode(X)
+    n_features = n_features_of(X)
+    data = model.encode(X)
+    family = model.family(n_features)
     check_possible(model, family, n_features, data)
     rows = Rows(family, np.zeros((n_rows, model.width(n_features))), data, np.zeros(n_rows))
     start(rows)
     return rows
 
 
-def rows_of(model: CompiledModel, X: Floats, partition: Partition) -> Rows:
+def rows_of(model: CompiledModel, X: Any, partition: Partition) -> Rows:
     """The summaries of the clusters of a partition."""
     rows = new_rows(model, X, len(partition.size))
     build(rows, partition)

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from partita._estimator import Clusterer, choice, log_of, whole
 from partita._progress import steps
 from partita._typing import Floats, Integers
-from partita.models.base import Model
+from partita.models.base import Model, n_features_of
 from partita.posterior import Posterior
 from partita.smc import storage
 from partita.smc.engine import Engine
@@ -166,10 +166,10 @@ class SplitSMC(Clusterer):
             self.model_, self._engine = engine.model, engine
         return self
 
-    def _start(self, X: Floats, settings: Settings, log_alpha: float) -> Engine:
+    def _start(self, X: Any, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
         width = model.encode(X[:1]).shape[1]
-        return Engine(model, settings, X.shape[1], width, log_alpha, self._seed())
+        return Engine(model, settings, n_features_of(X), width, log_alpha, self._seed())
 
     # ------------------------------------------------------------------ asking
 
