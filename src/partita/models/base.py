@@ -59,6 +59,10 @@ class Model(BaseEstimator):  # type: ignore[misc]
     def check(self, n_features: int) -> None:
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
+    def encoded_width(self, X: Any) -> int:
+        """How many numbers :meth:`encode` makes of an observation like the first one."""
+        return self.encode(X[:1]).shape[1]
+
     def encode(self, X: Any) -> Floats:
         """Validated observations as the sampler stores them."""
         encoded = np.ascontiguousarray(self.statistics(X), dtype=np.float64)
@@ -78,6 +82,10 @@ class CompiledModel(Model):
     def family(self, n_features: int) -> Any:
         """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``."""
         raise TypeError(f"{type(self).__name__} must define family(n_features)")
+
+    def after_encoding(self, family: Any) -> Any:
+        """The same family, where :meth:`encode` may have learnt new words since it was made."""
+        return family
 
     def width(self, n_features: int) -> int:
         """Length of a cluster's row of statistics."""

@@ -24,13 +24,14 @@ from numba import types
 from numba.extending import overload
 
 from partita._kernel import INNER
-from partita.models import bernoulli, categorical, gaussian, multivariate
+from partita.models import bernoulli, categorical, gaussian, multivariate, urns
 
 MODULES: dict[type, ModuleType] = {
     gaussian.GaussianFamily: gaussian,
     multivariate.MultivariateFamily: multivariate,
     categorical.CategoricalFamily: categorical,
     bernoulli.BernoulliFamily: bernoulli,
+    urns.UrnFamily: urns,
 }
 
 

@@ -206,6 +206,7 @@ class Engine:
                 f"the first row, got {encoded.shape[1]}"
             )
         if isinstance(self.model, CompiledModel):
+            self.family = self.model.after_encoding(self.family)
             check_possible(self.model, self.family, self.widths[0], encoded)
         return encoded
 

@@ -168,7 +168,7 @@ class SplitSMC(Clusterer):
 
     def _start(self, X: Any, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
-        width = model.encode(X[:1]).shape[1]
+        width = model.encoded_width(X)
         return Engine(model, settings, n_features_of(X), width, log_alpha, self._seed())
 
     # ------------------------------------------------------------------ asking

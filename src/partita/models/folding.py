@@ -1,0 +1,49 @@
+"""Text as the models compare it: what differs only in case, accents, width or punctuation is the same.
+
+Marks on letters go where they are a matter of spelling habit (Latin, Greek and Cyrillic letters); in other
+scripts they make the word, and stay. Letters of any script and digits are what words consist of, everything
+else separates them, control characters included.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+SCRIPTS_WITH_ACCENTS = ("LATIN", "GREEK", "CYRILLIC")
+LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+WORD = re.compile(r"[^\W_]+(?:[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]+[^\W_]*)*")
+
+
+@lru_cache(maxsize=4096)
+def _has_accents(letter: str) -> bool:
+    return unicodedata.name(letter, "").startswith(SCRIPTS_WITH_ACCENTS)
+
+
+def without_accents(text: str) -> str:
+    """The text without the marks on Latin, Greek and Cyrillic letters."""
+    kept: list[str] = []
+    bare = False  # whether the last letter drops its marks
+    for letter in unicodedata.normalize("NFD", text):
+        if unicodedata.combining(letter):
+            if not bare:
+                kept.append(letter)
+            continue
+        bare = _has_accents(letter)
+        kept.append(letter)
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, folded.
+
+    >>> words_of("François-Xavier Ørsted, 3rd")
+    ['francois', 'xavier', 'orsted', '3rd']
+    """
+    if text.isascii():
+        folded = text.lower()
+    else:
+        folded = without_accents(unicodedata.normalize("NFKC", text).casefold()).translate(LETTERS)
+    folded = folded.replace("'", "")
+    return WORD.findall(folded) or folded.split()

@@ -1,0 +1,130 @@
+"""Values, words and letters as the numbered features that kernels count."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from partita._typing import Array
+from partita.models import urns
+from partita.models.corpus import END, START, Letters
+from partita.models.tables import new_tables
+
+
+class Growing:
+    """An array that is appended to."""
+
+    def __init__(self, dtype: Any, size: int = 0) -> None:
+        self.array, self.n = np.zeros(max(size, 64), dtype), size
+
+    def append(self, value: Any) -> None:
+        if self.n == len(self.array):
+            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+        self.array[self.n] = value
+        self.n += 1
+
+    def extend(self, values: list[Any]) -> None:
+        need = self.n + len(values)
+        if need > len(self.array):
+            self.array = np.concatenate([self.array, np.zeros(max(need, len(self.array)), self.array.dtype)])
+        self.array[self.n : need] = values
+        self.n = need
+
+    @property
+    def used(self) -> Array:
+        return self.array[: self.n]
+
+
+class Vocabulary:
+    """Features of all attributes, numbered through from 1."""
+
+    def __init__(self, attributes: list[Any]) -> None:
+        self.attributes = attributes
+        self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.base = Growing(np.float64, 1)
+        self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.middle = Growing(np.int64, 1)
+        self.parts, self.items = Growing(np.int64), Growing(np.int64)
+        self.ids: list[dict[Any, int]] = [{} for _ in attributes]
+        self.letters: list[dict[str, int]] = [{} for _ in attributes]
+        self.totals = np.array(
+            [[self._new(urns.TOTAL, a, 0.0) for _ in range(5)] for a in range(len(attributes))], np.int64
+        ).reshape(-1, 5)
+        self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
+        self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
+
+    def _new(self, kind: int, owner: int, base: float, parts: list[int] = [], middle: int = 0) -> int:
+        self.kind.append(kind)
+        self.owner.append(owner)
+        self.base.append(base)
+        self.first.append(self.parts.n)
+        self.middle.append(self.parts.n + middle)
+        self.parts.extend(parts)
+        self.last.append(self.parts.n)
+        return self.kind.n - 1
+
+    def value(self, a: int, value: Any) -> int:
+        """The feature of a value of attribute ``a``."""
+        known = self.ids[a].get(value)
+        if known is not None:
+            return known
+        attribute = self.attributes[a]
+        words = [self._word(a, word) for word in attribute.words(value)]
+        common, base = attribute.value_base(value)
+        self.ids[a][value] = feature = self._new(urns.VALUE if common else urns.COMPOSED, a, base, words)
+        return feature
+
+    def _word(self, a: int, word: str) -> int:
+        known = self.ids[a].get((word,))
+        if known is not None:
+            return known
+        attribute = self.attributes[a]
+        common, base = attribute.word_base(word)
+        long = self._spelt(a, word, attribute.long) if common else []
+        parts = long + self._spelt(a, word, attribute.order)
+        kind = urns.WORD if common else urns.RARE
+        self.ids[a][(word,)] = feature = self._new(kind, a, base, parts, len(long))
+        self._new(urns.IN_COMMON, a, 0.0)
+        return feature
+
+    def _spelt(self, a: int, word: str, order: int) -> list[int]:
+        """Contexts and letters of a word, in turn."""
+        text = START * (order - 1) + word + END
+        parts: list[int] = []
+        for at in range(order - 1, len(text)):
+            parts += self._letter(a, text[at - order + 1 : at], text[at])
+        return parts
+
+    def _letter(self, a: int, context: str, letter: str) -> tuple[int, int]:
+        ids, attribute = self.letters[a], self.attributes[a]
+        before = ids.get(context)
+        if before is None:
+            ids[context] = before = self._new(urns.CONTEXT, a, attribute.context_weight(context))
+            self._new(urns.OF_COMMON, a, 0.0)
+        after = ids.get(context + letter)
+        if after is None:
+            weight = attribute.letter_weight(context, letter)
+            ids[context + letter] = after = self._new(urns.LETTER, a, weight)
+            self._new(urns.OF_COMMON, a, 0.0)
+        return before, after
+
+    def encode(self, observations: list[list[tuple[int, Any]]]) -> Array:
+        """Store observations, each a list of (attribute, value); returns where each begins and ends."""
+        encoded = np.empty((len(observations), 2))
+        for x, pairs in enumerate(observations):
+            start = self.items.n
+            self.items.extend(sorted({self.value(a, value) for a, value in pairs}, key=self._order))
+            encoded[x] = start, self.items.n
+        return encoded
+
+    def _order(self, feature: int) -> tuple[int, int]:
+        return int(self.owner.array[feature]), feature
+
+    def family(self, tables: Any = None) -> urns.UrnFamily:
+        """The vocabulary as the kernels read it."""
+        return urns.UrnFamily(
+            self.items.used, self.kind.used, self.owner.used, self.base.used, self.first.used, self.middle.used, self.last.used,
+            self.parts.used, self.theta, self.phi, self.totals, new_tables() if tables is None else tables,
+        )
