@@ -182,6 +182,10 @@ class BlackBoxEngine(Engine):
         _, blocks, matrix, _, shrinking = detached
         members = pieces(members_left(self.state, blocks, matrix, shrinking))
         after = self.evaluator.log_marginals([self.numbers[m] for m in members], who)
+        if (after == -np.inf).any():
+            raise ValueError(
+                f"{who}: score calls a cluster possible, but impossible without this observation"
+            )
         if self.surrogate is not None:
             self.surrogate.shrink(self.state, detached, x, who)
         self._write(shrinking, np.array([len(m) for m in members]), after)
