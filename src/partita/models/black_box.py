@@ -63,7 +63,7 @@ class BlackBox(Model):
     n_proposals : int, optional
         m′ of the paper: a new observation costs at most m′ + 1 evaluations. ``n_particles`` by default.
     cache_size : int
-        How many log-likelihoods to remember, some 150 bytes each. Too few cost time, never accuracy.
+        How many log-likelihoods to remember, some 180 bytes each. Too few cost time, never accuracy.
     temperature, offset : float
         The log-likelihood of a cluster is score/temperature + offset. :meth:`fit_prior` finds them; an offset
         of log k is the same as an ``alpha`` k times as large.
