@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from partita.metrics import bcubed as bcubed
     from partita.models.base import Model as Model
     from partita.models.bernoulli import Bernoulli as Bernoulli
+    from partita.models.black_box import BlackBox as BlackBox
     from partita.models.categorical import Categorical as Categorical
     from partita.models.gaussian import Gaussian as Gaussian
     from partita.models.multivariate import MultivariateGaussian as MultivariateGaussian
@@ -37,6 +38,7 @@ _HOMES = {
     "MultivariateGaussian": "models.multivariate",
     "Categorical": "models.categorical",
     "Bernoulli": "models.bernoulli",
+    "BlackBox": "models.black_box",
     "DirichletProcess": "priors",
     "bcubed": "metrics",
     "metrics": "",

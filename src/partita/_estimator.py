@@ -39,7 +39,7 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         What are finite floats already need not pass scikit-learn's slower checks.
         """
-        model = self.model if reset else self.model_
+        model = self._reader() if reset else self.model_
         if isinstance(model, Model) and not model.reads_rows:
             return model.validate(X)
         if reset or not (
@@ -56,6 +56,10 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         check_finite(X)
         return np.ascontiguousarray(X)
+
+    def _reader(self) -> Model | None:
+        """The model that decides what observations must be."""
+        return self.model
 
     def _own_model(self, X: Any) -> Model:
         """The model to use for ``X``: a copy of the given one, or one fitted to the data."""

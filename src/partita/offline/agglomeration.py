@@ -30,7 +30,7 @@ from partita.offline.pairs import (
 )
 from partita.offline.partition import new_partition
 from partita.offline.rows import build, new_rows
-from partita.offline.summaries import Additive
+from partita.offline.summaries import mergeable_summaries_of
 
 
 @inner
@@ -154,7 +154,7 @@ class GeneralAgglomeration:
 
     def __init__(self, model: Model, X: Floats, log_alpha: float) -> None:
         self.partition, self.log_alpha = new_partition(np.arange(len(X))), log_alpha
-        self.summaries = Additive(model, X, self.partition)
+        self.summaries = mergeable_summaries_of(model, X, self.partition)
         self.score = np.concatenate([[0.0], self.summaries.log_marginals()])
 
     def _gains(self, first: Integers, second: Integers) -> Floats:

@@ -11,6 +11,7 @@ from partita._labels import label_codes
 from partita._progress import steps
 from partita._typing import Integers
 from partita.models.base import Model
+from partita.models.black_box import BlackBox
 from partita.offline.base import Offline, Recorder, check_max_time
 from partita.offline.chain import chain
 from partita.offline.partition import in_order
@@ -119,6 +120,10 @@ class Gibbs(Offline):
                     break
             self._finish(model, recorder)
         return self
+
+    def _reader(self) -> Model | None:
+        anything = isinstance(self.model, BlackBox) and self.model.surrogate is None
+        return self.surrogate if anything and self.surrogate is not None else self.model
 
     def _initial_labels(self, n: int) -> Integers:
         if self.init is None:

@@ -2,20 +2,23 @@
 
 Gibbs sampling asks ``gains``, ``shrink`` and ``grow``, agglomerative clustering ``unions`` and ``unite``,
 both ask for ``log_marginals``. All read which observations are together, and how many, from the partition
-they were made for, which is changed first; a model that knows nothing but member sets could answer too.
+they were made for, which is changed first. A black box knows nothing but member sets, and remembers the
+scores of those in use.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from partita._kernel import kernel
 from partita._typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
+from partita.models.black_box import BlackBox
 from partita.models.encoding import log_marginals
 from partita.models.families import gains, log_marginal
+from partita.offline.member_sets import MemberSets
 from partita.offline.partition import Partition
 from partita.offline.rows import Rows, grow, rows_of, shrink
 
@@ -36,10 +39,27 @@ class Summaries(Protocol):
         """log p(c) of the clusters in use, in the order of ``partition.used``."""
 
 
-def summaries_of(model: Model, X: Floats, partition: Partition) -> Summaries:
+class MergeableSummaries(Summaries, Protocol):
+    """What agglomerative clustering asks for, of models that are not compiled."""
+
+    def unions(self, first: Integers, second: Integers) -> Floats:
+        """log p(c) of the unions of many pairs of clusters."""
+
+    def unite(self, first: int, second: int, log_marginal: float) -> None:
+        """Cluster ``second`` is about to join ``first``."""
+
+
+def summaries_of(model: Model, X: Any, partition: Partition) -> Summaries:
     """What the model keeps of the clusters of a partition."""
     if isinstance(model, CompiledModel):
         return Compiled(model, X, partition)
+    return mergeable_summaries_of(model, X, partition)
+
+
+def mergeable_summaries_of(model: Model, X: Any, partition: Partition) -> MergeableSummaries:
+    """The same for a model that is not compiled."""
+    if isinstance(model, BlackBox):
+        return MemberSets(model, X, partition)
     return Additive(model, X, partition)
 
 

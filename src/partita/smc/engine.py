@@ -120,10 +120,7 @@ class Engine:
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)
-        self.family: Any = None  # a user's model has none
-        width = n_encoded + 1  # of a user's model: the totals, and log p(c)
-        if isinstance(model, CompiledModel):
-            self.family, width = model.family(n_features), model.width(n_features)
+        self.family, width = self._family()
         self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
@@ -132,6 +129,13 @@ class Engine:
         self.lock = threading.RLock()  # kernels share working memory, even those that only read
         if self.family is not None:
             start(self.state, self.family, n_features)
+
+    def _family(self) -> tuple[Any, int]:
+        """The compiled family, and the length of a cluster's row of statistics."""
+        n_features, n_encoded = self.widths
+        if isinstance(self.model, CompiledModel):
+            return self.model.family(n_features), self.model.width(n_features)
+        return None, n_encoded + 1  # of a user's model: the totals, and log p(c)
 
     def __getstate__(self) -> dict[str, Any]:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
@@ -197,7 +201,7 @@ class Engine:
         """The concentration."""
         return math.exp(progress(self.state)[2])
 
-    def encode(self, X: Floats) -> Floats:
+    def encode(self, X: Any) -> Any:
         """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
         encoded = self.model.encode(X)
         if encoded.shape[1] != self.widths[1]:
@@ -210,7 +214,11 @@ class Engine:
             check_possible(self.model, self.family, self.widths[0], encoded)
         return encoded
 
-    def store(self, encoded: Floats) -> int:
+    def stored(self, x: Any) -> Any:
+        """One or several stored observations as :meth:`encode` has returned them."""
+        return views(self.state)[3][x]
+
+    def store(self, encoded: Any) -> int:
         """Store observations without looking at them yet; returns the number stored in all."""
         self.first_row = self.n_observations
         n = self.first_row + len(encoded)
@@ -262,8 +270,13 @@ class Engine:
         """An empty engine for the same model."""
         return Engine(self.model, settings, *self.widths, log_alpha, seed)
 
+    def fill_all(self, ids: Integers, members: list[Integers]) -> None:
+        """Compute the statistics and scores of clusters from their members."""
+        for c, its_members in zip(ids, members, strict=True):
+            self.fill(c, its_members)
+
     def fill(self, c: int, members: Integers) -> None:
-        """Compute the statistics and score of cluster ``c`` from its members."""
+        """:meth:`fill_all` for one."""
         if self.family is not None:
             fill(self.state, self.family, c, members)
             return
@@ -279,7 +292,11 @@ class Engine:
         clusters["size"][c] = len(members)
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
-    def log_marginals_with(self, encoded: Floats, who: str) -> tuple[Array, Floats]:
+    def gains_for_others(self, x: int) -> None:
+        """A user's model: set the gains that observation ``x`` would have in other subproblems."""
+        self.set_gains(*self.log_marginals_with(self.stored(x), f"observation {x}"))
+
+    def log_marginals_with(self, encoded: Any, who: str) -> tuple[Array, Floats]:
         """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
@@ -294,12 +311,15 @@ class Engine:
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
     def _put_in(self, x: int, who: str) -> None:
-        _, _, _, data, _ = views(self.state)
-        used, after = self.log_marginals_with(data[x], who)
+        used, after = self.log_marginals_with(self.stored(x), who)
         self.set_gains(used, after)
         while not place(self.state, x):
             self.state = grown(self.state)
             self.set_gains(used, after)
+        self._extend(x, used, after, who)
+
+    def _extend(self, x: int, used: Array, after: Floats, who: str) -> None:
+        """Fill in the statistics of the clusters that ``x`` has made."""
         statistics, _, _, data, created = views(self.state)
         child, parent = created[:, 0], created[:, 1]
         of_cluster = np.empty(len(statistics))
@@ -313,12 +333,17 @@ class Engine:
             self.state = grown(self.state)
             done, detached = detach_if_room(self.state, x)
         s, blocks, matrix, weight, shrinking = detached
-        statistics, clusters, _, data, _ = views(self.state)
         if len(shrinking):
-            size = clusters["size"][shrinking] - 1
-            totals = statistics[shrinking, :-1] - data[x]
-            after = log_marginals(self.model, totals, size.astype(float), who)
-            clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
-            clusters["size"][shrinking] = size
-            statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after
+            self._shrink(x, detached, who)
         reattach_rows(self.state, s, blocks, matrix, weight)
+
+    def _shrink(self, x: int, detached: Any, who: str) -> None:
+        """Compute the statistics and scores of the clusters that ``x`` has left."""
+        shrinking = detached[-1]
+        statistics, clusters, _, data, _ = views(self.state)
+        size = clusters["size"][shrinking] - 1
+        totals = statistics[shrinking, :-1] - data[x]
+        after = log_marginals(self.model, totals, size.astype(float), who)
+        clusters["score"][shrinking] += after - statistics[shrinking, -1] - np.log(size)
+        clusters["size"][shrinking] = size
+        statistics[shrinking, :-1], statistics[shrinking, -1] = totals, after

@@ -57,12 +57,12 @@ def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) 
 
 def run_again(engine: Any, members: Integers, generator: np.random.Generator) -> tuple[Integers, Floats]:
     """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores."""
-    parts, _, settings, log_alpha, _, _ = dismantle(engine.state)
+    _, _, settings, log_alpha, _, _ = dismantle(engine.state)
     quiet = Settings(*settings.tolist())._replace(rejuvenation=0, learn_alpha=0)
     seed = int(generator.integers(2**31))
     fresh = engine.like(quiet, log_alpha, seed)
     fresh.replayed = members
-    fresh.run(fresh.store(parts[0][members]))
+    fresh.run(fresh.store(engine.stored(members)))
     found = [partitions(fresh.state, subproblem_of(fresh.state, x)) for x in first_members(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
     order = np.concatenate([observations for observations, _, _ in found])
@@ -134,8 +134,7 @@ def install(engine: Any, subproblems: list[int], members: Integers, labels: Inte
     while not room_for(engine.state, len(labels), len(first), len(clusters)):
         engine.state = grown(engine.state)
     ids = take_clusters(engine.state, len(clusters))
-    for c, held in zip(ids, clusters, strict=True):
-        engine.fill(c, members[held[block]])
+    engine.fill_all(ids, [members[held[block]] for held in clusters])
     commit(engine.state, old, members, block, ids[matrix], scores.copy())
 
 
@@ -143,7 +142,7 @@ def neighbour(engine: Any, s: int, x: int) -> int:
     """The subproblem other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
     if engine.family is not None:
         return int(best_other(engine.state, engine.family, s, x))
-    engine.set_gains(*engine.log_marginals_with(dismantle(engine.state)[0][0][x], f"observation {x}"))
+    engine.gains_for_others(x)
     return int(best_other_scored(engine.state, s))
 
 

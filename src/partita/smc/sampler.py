@@ -14,6 +14,7 @@ from partita._typing import Floats, Integers
 from partita.models.base import Model, n_features_of
 from partita.posterior import Posterior
 from partita.smc import storage
+from partita.smc.black_box import engine_for
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
 from partita.smc.refine import refine
@@ -169,7 +170,7 @@ class SplitSMC(Clusterer):
     def _start(self, X: Any, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
         width = model.encoded_width(X)
-        return Engine(model, settings, n_features_of(X), width, log_alpha, self._seed())
+        return engine_for(model, settings, n_features_of(X), width, log_alpha, self._seed())
 
     # ------------------------------------------------------------------ asking
 

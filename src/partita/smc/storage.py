@@ -9,6 +9,7 @@ made. The checksum tells of accidents; that a file made with intent does no harm
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import math
@@ -22,15 +23,19 @@ import numpy as np
 from partita._typing import Array
 from partita.models.base import CompiledModel, Model
 from partita.models.bernoulli import Bernoulli
+from partita.models.black_box import BlackBox
 from partita.models.categorical import Categorical
 from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
+from partita.smc import observations
+from partita.smc.black_box import BlackBoxEngine, engine_for
 from partita.smc.engine import Engine, views
 from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 
 MAGIC = b"PARTITA"
 VERSION = 1
+TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
 LIMITS = {  # of the settings, in their order
     "particles": (1, 2**31),
@@ -63,11 +68,9 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "parameters": _plain(parameters),
         "model": type(model).__name__,
         "built_in": is_built_in(model),
-        "model_parameters": _plain(model.get_params(deep=False))
-        if isinstance(model, CompiledModel)
-        else None,
+        "model_parameters": _parameters(model),
         "learnt_model": sampler.model is None,
-        "n_features": sampler.n_features_in_,
+        "n_features": engine.widths[0],
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
         "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
@@ -75,6 +78,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
+    if isinstance(engine, BlackBoxEngine):
+        header["observations"] = observations.to_json(engine.observations)
     text = json.dumps(header).encode()
     contents = [np.ascontiguousarray(arrays[name], dtype).tobytes() for name, dtype in PACKED.items()]
     body = b"".join([MAGIC, bytes([VERSION]), len(text).to_bytes(8, "little"), text, *contents])
@@ -90,6 +95,21 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         partial.replace(target)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _parameters(model: Any) -> Any:
+    """What a model given to :func:`load` must be like; None where nothing is known of its hyperparameters."""
+    if isinstance(model, BlackBox):
+        surrogate = None if model.surrogate is None else type(model.surrogate).__name__
+        return _plain(
+            {
+                "temperature": model.temperature,
+                "offset": model.offset,
+                "n_proposals": model.n_proposals,
+                "surrogate": [surrogate, _parameters(model.surrogate)],
+            }
+        )
+    return _plain(model.get_params(deep=False)) if isinstance(model, CompiledModel) else None
 
 
 def is_built_in(model: Any) -> bool:
@@ -163,8 +183,11 @@ def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model:
         raise FileError(f"{path} holds a {header['sampler']}: load it with {header['sampler']}.load")
     model = _model(header, model, path)
     sampler = kind(model=None if header["learnt_model"] is True else model, **header["parameters"])
+    if isinstance(model, BlackBox):
+        model = copy.copy(model)  # with a cache of its own
     n_features, names = _whole(header["n_features"], 1), header["feature_names"]
-    sampler.n_features_in_ = n_features
+    if model.reads_rows:
+        sampler.n_features_in_ = n_features
     if names:
         require(len(names) == n_features and all(isinstance(name, str) for name in names), "feature_names")
         sampler.feature_names_in_ = np.array(names, dtype=object)
@@ -180,14 +203,17 @@ def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model:
     model.check(n_features)
     width = model.encode(np.zeros((1, n_features))).shape[1] if isinstance(model, CompiledModel) else None
     require(width in (None, arrays["data"].shape[1]), "data")
-    engine = Engine(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0)
+    engine = engine_for(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0)
     empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
     if len(empty) != arrays["statistics"].shape[1]:
         raise FileError(f"{path} does not fit the model: it has other statistics")
     next_alpha = _whole(header["next_alpha"])
     random = _whole(header["random"], high=2**64 - 1)
     engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random)
-    _check_data(engine, path)
+    if isinstance(engine, BlackBoxEngine):
+        _restore(engine, observations.from_json(header["observations"], len(arrays["data"])), path)
+    else:
+        _check_data(engine, path)
     sampler.model_, sampler._engine = model, engine
     return sampler
 
@@ -203,9 +229,18 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
         return MODELS[name](**parameters)
     if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
         raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
-    if parameters is not None and _plain(given.get_params(deep=False)) != parameters:
+    if parameters is not None and _parameters(given) != parameters:
         raise FileError(f"{path} was made with other hyperparameters than those of the model given")
     return given
+
+
+def _restore(engine: BlackBoxEngine, found: Any, path: Any) -> None:
+    """Give a black box its observations, which must be those that the surrogate has encoded."""
+    encoded = engine.encode(found)
+    require(np.array_equal(encoded.data, views(engine.state)[3]), "observations")
+    engine.numbers = engine.evaluator.add(encoded.observations)
+    if not engine.agrees(TRIED):
+        raise FileError(f"{path} was made with another score than that of the model given")
 
 
 def _check_data(engine: Engine, path: Any) -> None:

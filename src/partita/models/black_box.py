@@ -1,0 +1,357 @@
+"""Any function from clusters to log-likelihoods as a model: batched, cached, with a surrogate to aim it.
+
+A black box knows nothing but member sets, p(x | c) = p(c ∪ {x}) / p(c) (paper, appendix C.1). The
+:class:`Evaluator` asks it for many clusters in one call and remembers the answers by member set, in a bounded
+cache. The samplers keep log p(c) of every cluster they hold themselves, so what the cache forgets costs an
+evaluation and nothing else. Observations have numbers in order of arrival, and members are always handed over
+in that order: a score cannot depend on when it was asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from partita._typing import Floats, Integers
+from partita.models.base import Model, positive_number
+
+Score = Callable[[list[list[Any]]], Any]
+
+
+class CacheInfo(NamedTuple):
+    """What a black box has been asked for since the last ``fit``.
+
+    Attributes
+    ----------
+    hits, misses : int
+        Log-likelihoods that were found in the cache, and that were not.
+    evaluations : int
+        Clusters that were handed to the function.
+    calls : int
+        How often it was called.
+    entries, cache_size : int
+        Log-likelihoods in the cache, and how many there may be.
+    """
+
+    hits: int
+    misses: int
+    evaluations: int
+    calls: int
+    entries: int
+    cache_size: int
+
+
+class BlackBox(Model):
+    """A likelihood that is any function of a cluster's observations, such as a neural network.
+
+    Parameters
+    ----------
+    score : callable
+        From a list of clusters, each a list of observations, to their log-likelihoods log p(c), one number a
+        cluster; −inf for what is impossible. It must depend on each cluster's observations alone. For all
+        clusters that an observation may join it is called once.
+    surrogate : Model, optional
+        A cheaper model of the same observations, which says what is worth asking: the ``n_proposals`` best
+        assignments under its likelihood are scored, and the observation as a cluster of its own. Without one
+        every cluster is scored.
+    n_proposals : int, optional
+        m′ of the paper: a new observation costs at most m′ + 1 evaluations. ``n_particles`` by default.
+    cache_size : int
+        How many log-likelihoods to remember, some 180 bytes each. Too few cost time, never accuracy.
+    temperature, offset : float
+        The log-likelihood of a cluster is score/temperature + offset. :meth:`fit_prior` finds them; an offset
+        of log k is the same as an ``alpha`` k times as large.
+
+    Notes
+    -----
+    Observations may be anything: an array's rows, or the items of a sequence. With a surrogate they must be
+    what it takes, and the function sees them as it has validated them. They are kept, since the function may
+    be asked again; a sampler that holds objects can be saved if JSON can (strings, numbers, lists, dicts with
+    strings for keys).
+
+    Only the samplers (:class:`SplitSMC`, :class:`SMC`, :class:`Greedy`) use the surrogate given here.
+    :class:`Gibbs` has a parameter for one.
+
+    Examples
+    --------
+    Words that are spelt with the same few letters, by a likelihood made up on the spot:
+
+    >>> import math, partita as pt
+    >>> def log_likelihood(words):
+    ...     letters = set().union(*words)
+    ...     return -3.0 * len(letters) - math.log(len(letters)) * sum(map(len, words))
+    >>> def score(clusters):
+    ...     return [log_likelihood(words) for words in clusters]
+    >>> sampler = pt.SplitSMC(pt.BlackBox(score), alpha=1.0, n_particles=10)
+    >>> sampler.fit_predict(["tea", "zoo", "ate", "eat", "oz"])
+    array([0, 1, 0, 0, 1])
+    >>> info = sampler.model_.cache_info()
+    >>> info.calls, info.evaluations <= 5 * 11
+    (5, True)
+
+    With a surrogate, for numbers:
+
+    >>> import numpy as np
+    >>> def spread(clusters):
+    ...     return [-2.0 - 1.5 * len(c) - 5.0 * len(c) * np.var(c) for c in clusters]
+    >>> model = pt.BlackBox(spread, surrogate=pt.Gaussian(rate=0.1), n_proposals=2)
+    >>> sampler = pt.SplitSMC(model, alpha=1.0).fit(np.array([[0.0], [0.2], [7.0], [0.1], [7.1]]))
+    >>> sampler.labels_
+    array([0, 0, 1, 0, 1])
+    >>> sampler.model_.cache_info().evaluations <= 5 * 3
+    True
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        surrogate: Model | None = None,
+        n_proposals: int | None = None,
+        cache_size: int = 100_000,
+        temperature: float = 1.0,
+        offset: float = 0.0,
+    ) -> None:
+        self.score = score
+        self.surrogate = surrogate
+        self.n_proposals = n_proposals
+        self.cache_size = cache_size
+        self.temperature = temperature
+        self.offset = offset
+
+    def __copy__(self) -> Self:
+        """A black box of its own: it shares the function, but neither cache nor counts."""
+        parameters = self.get_params(deep=False)
+        return type(self)(**parameters | {"surrogate": copy.copy(self.surrogate)})
+
+    @property
+    def reads_rows(self) -> bool:  # type: ignore[override]
+        """Whether observations must be rows of numbers."""
+        return False if self.surrogate is None else getattr(self.surrogate, "reads_rows", True)
+
+    def validate(self, X: Any) -> list[Any]:
+        return observations_of(X) if self.surrogate is None else self.surrogate.validate(X)
+
+    def check(self, n_features: int) -> None:
+        if not callable(self.score):
+            raise TypeError(
+                f"score must be a function of a list of clusters, got {type(self.score).__name__}"
+            )
+        if self.surrogate is not None:
+            if not isinstance(self.surrogate, Model) or isinstance(self.surrogate, BlackBox):
+                raise TypeError(
+                    f"surrogate must be a partita model that is no black box itself, got "
+                    f"{type(self.surrogate).__name__}"
+                )
+            self.surrogate.check(n_features)
+        if self.n_proposals is not None:
+            at_least("n_proposals", self.n_proposals, 1)
+        at_least("cache_size", self.cache_size, 0)
+        positive_number("temperature", self.temperature)
+        if np.ndim(self.offset) != 0 or not math.isfinite(self.offset):
+            raise ValueError(f"offset must be a finite number, got {self.offset!r}")
+
+    def encode(self, X: Any) -> Floats:
+        """What the surrogate needs of the observations."""
+        return np.empty((len(X), 0)) if self.surrogate is None else self.surrogate.encode(X)
+
+    def evaluator(self) -> Evaluator:
+        """Begin with an empty cache, for other observations than before."""
+        self._evaluator = Evaluator(self)
+        return self._evaluator
+
+    def cache_info(self) -> CacheInfo:
+        """What the function has been asked for since the last ``fit``, and what is remembered."""
+        used = getattr(self, "_evaluator", None)
+        return CacheInfo(0, 0, 0, 0, 0, self.cache_size) if used is None else used.info()
+
+    def fit_prior(
+        self,
+        X: Any,
+        labels: Any = None,
+        *,
+        alpha: float = 1.0,
+        n_alternatives: int = 10,
+        random_state: int = 0,
+    ) -> Self:
+        """Calibrate: the temperature and offset under which labelled data are clustered as their labels say.
+
+        They maximise the conditional likelihood of the labels against alternatives (paper, "Model
+        calibration"): each observation's true cluster against others and one of its own, and two clusters
+        against their union or one against a division of it. All alternatives are scored in one call.
+
+        Parameters
+        ----------
+        X : observations
+            A labelled sample; it costs about ``n_alternatives`` + 3 evaluations an observation.
+        labels : array of shape (n,)
+            True clusters.
+        alpha : float
+            The concentration that the result is to be used with. What matters is alpha·exp(offset).
+        n_alternatives : int
+            With how many clusters to confront an observation: the surrogate's best, or without a surrogate
+            some drawn at random.
+        random_state : int
+
+        Returns
+        -------
+        BlackBox
+            A new one; this one is left as it is. The surrogate stays as it is.
+
+        Examples
+        --------
+        A score that is twice as sure as it should be:
+
+        >>> import numpy as np, partita as pt
+        >>> rng = np.random.default_rng(0)
+        >>> label = pt.DirichletProcess(15.0).sample(600, random_state=0)
+        >>> X = 3.0 * rng.normal(size=600)[label] + rng.normal(size=600)
+        >>> def score(clusters):  # normal with known variance, and a normal prior on the mean
+        ...     n, total = np.array([(len(c), sum(c)) for c in clusters]).T
+        ...     squares = np.array([np.dot(c, c) for c in clusters])
+        ...     return squares * -1.0 + 9.0 * total**2 / (1.0 + 9.0 * n) - np.log1p(9.0 * n)
+        >>> model = pt.BlackBox(score).fit_prior(X, label)
+        >>> bool(1.6 < model.temperature < 2.5)
+        True
+        """
+        from partita.models.calibration import calibrated
+
+        return calibrated(self, X, labels, alpha, n_alternatives, random_state)
+
+
+class Evaluator:
+    """Asks a black box for log p(c) of many clusters at once, and remembers.
+
+    Parameters
+    ----------
+    model : BlackBox
+    """
+
+    def __init__(self, model: BlackBox) -> None:
+        self.score, self.cache_size = model.score, int(model.cache_size)
+        self.temperature, self.offset = float(model.temperature), float(model.offset)
+        self.observations: dict[int, Any] = {}  # by their numbers, which are never used twice
+        self.following = 0
+        self.cache: OrderedDict[bytes, float] = OrderedDict()  # by member set; used last comes last
+        self.hits = self.misses = self.evaluations = self.calls = 0
+
+    def info(self) -> CacheInfo:
+        """Counts, and the size of the cache."""
+        counts = self.hits, self.misses, self.evaluations, self.calls
+        return CacheInfo(*counts, len(self.cache), self.cache_size)
+
+    def add(self, observations: Iterable[Any], after: int | None = None) -> Integers:
+        """Numbers for further observations; those added since ``after`` are forgotten, if it is given.
+
+        Numbers are given in ascending order and never again: what is remembered of observations that a failed
+        call has added is not taken for what is true of others.
+        """
+        if after is not None:
+            for number in range(after + 1, self.following):
+                self.observations.pop(number, None)
+        first = self.following
+        for observation in observations:
+            self.observations[self.following] = observation
+            self.following += 1
+        return np.arange(first, self.following)
+
+    def forget(self, numbers: Integers) -> None:
+        """Drop observations."""
+        for number in numbers.tolist():
+            del self.observations[number]
+
+    def log_marginals(
+        self, sets: Sequence[Integers], who: str | Sequence[str], remember: bool = True
+    ) -> Floats:
+        """log p(c) of clusters given by the numbers of their members, in any order, with one call at most.
+
+        Parameters
+        ----------
+        sets : sequence of arrays
+            None of them empty.
+        who : str or sequence of str
+            How an error calls what the clusters are tried for: all together, or each.
+        remember : bool
+            Whether to put new ones into the cache.
+        """
+        members = [np.sort(numbers) for numbers in sets]
+        keys = [blake2b(numbers.tobytes(), digest_size=16).digest() for numbers in members]
+        result = np.empty(len(sets))
+        missing: dict[bytes, list[int]] = {}
+        for k, key in enumerate(keys):
+            known = self.cache.get(key)
+            if known is None:
+                missing.setdefault(key, []).append(k)
+            else:
+                self.cache.move_to_end(key)
+                result[k] = known
+        if missing:
+            chosen = [places[0] for places in missing.values()]
+            names = who if isinstance(who, str) else [who[k] for k in chosen]
+            values = self._ask([members[k] for k in chosen], names)
+            for (key, places), value in zip(missing.items(), values.tolist(), strict=True):
+                result[places] = value
+                if remember:
+                    self.cache[key] = value
+            while len(self.cache) > self.cache_size:
+                self.cache.popitem(last=False)
+        self.misses += len(missing)
+        self.hits += len(sets) - len(missing)
+        return result
+
+    def _ask(self, members: list[Integers], who: str | Sequence[str]) -> Floats:
+        """Call the function; ValueError for an answer that makes no sense."""
+        clusters = [[self.observations[number] for number in numbers.tolist()] for numbers in members]
+        whole = who if isinstance(who, str) else f"{who[0]} to {who[-1]}"
+        self.calls += 1
+        self.evaluations += len(clusters)
+        try:
+            answer = self.score(clusters)
+        except Exception as error:
+            error.add_note(f"{whole}: score failed for {len(clusters)} clusters")
+            raise
+        try:
+            values = np.asarray(answer, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{whole}: score must return one number a cluster: {error}") from error
+        if values.shape != (len(clusters),):
+            raise ValueError(
+                f"{whole}: score must return one number a cluster, shape ({len(clusters)},), "
+                f"got shape {values.shape}"
+            )
+        bad = np.flatnonzero(~(values < np.inf))
+        if len(bad):
+            name = who if isinstance(who, str) else who[bad[0]]
+            raise ValueError(
+                f"{name}: score returned {values[bad[0]]} for a cluster of {len(clusters[bad[0]])}; "
+                "logarithms must be below infinity"
+            )
+        return values / self.temperature + self.offset
+
+
+def observations_of(X: Any) -> list[Any]:
+    """The items of a sequence or the rows of an array; TypeError or ValueError where there are none."""
+    if isinstance(X, str | bytes | Mapping | set | frozenset):
+        raise TypeError(f"X must be a sequence of observations, got a single {type(X).__name__}")
+    if isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not isinstance(X, Sequence)):
+        X = np.array(X)  # a copy, which nobody changes later
+        X.setflags(write=False)
+        if X.ndim == 0:
+            raise TypeError("X must be a sequence of observations, got a single number")
+    elif not isinstance(X, Iterable):
+        raise TypeError(f"X must be a sequence of observations, got {type(X).__name__}")
+    observations = list(X)
+    if not observations:
+        raise ValueError("X has no observations, 0 sample(s) where at least 1 is needed")
+    return observations
+
+
+def at_least(name: str, value: Any, minimum: int) -> None:
+    """Raise ValueError unless ``value`` is a whole number of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
+        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
