@@ -289,24 +289,19 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what the command line asks for; sets and methods that are not run keep their last results."""
+    """Run what the command line asks for; sets that are not run keep their last results."""
     chosen = options()
     path = ROOT / "benchmarks" / "results" / "entity_resolution.json"
     kept = json.loads(path.read_text())["sets"] if path.exists() else {}
     results = {}
     for name in chosen.sets:
-        found = compare(chosen.data, name, chosen.methods, chosen.orders, chosen.particles)
-        found["latency"] = {
+        results[name] = compare(chosen.data, name, chosen.methods, chosen.orders, chosen.particles)
+        results[name]["latency"] = {
             method: apart(latency, method, chosen.data, name, chosen.particles)
             for method in chosen.methods
             if name in LATENCY and method in (OURS, SPLINK) and not unsuitable(method, name, 0)
         }
-        results[name] = found
-        before = kept.get(name, {})
-        for part in ("methods", "latency"):
-            found[part] = before.get(part, {}) | found[part]
-        kept[name] = found
-        keep("entity_resolution", {"particles": chosen.particles, "sets": kept})
+        keep("entity_resolution", {"particles": chosen.particles, "sets": kept | results})
     show_sets(results)
     show_latency(results)
 

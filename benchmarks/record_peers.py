@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,57 +106,72 @@ def equal_names(name: str, records: Records, _truth: np.ndarray, _seed: int = 0)
 # ---------------------------------------------------------------------- linkage of texts
 
 
-def texts(name: str, records: Records, what: str) -> list[str]:
-    """Each record as one text: its name, or all of its values."""
-    if what == "name":
-        return [name_of(record, NAMES.get(name, ("name",))) for record in records]
-    values = ([v if isinstance(v, list) else [v] for v in record.values()] for record in records)
-    return [" ".join(str(value).casefold() for each in row for value in each) for row in values]
+def values_of(record: dict[str, Any], fields: Iterable[str]) -> str:
+    """All that a record has in some fields, as one text."""
+    given = (record[field] for field in fields if field in record)
+    values = (value if isinstance(value, list) else [value] for value in given)
+    return " ".join(str(each).casefold() for value in values for each in value)
 
 
-def distances(documents: list[str], n_grams: tuple[int, int]) -> np.ndarray:
+def texts(name: str, records: Records, what: str) -> list[tuple[float, list[str]]]:
+    """Each record as a text or two, with the weights of these: its names, its other values, or both apart."""
+    fields = NAMES.get(name, ("name",))
+    names = [values_of(record, fields) for record in records]
+    if what == "names":
+        return [(1.0, names)]
+    if what == "values":
+        return [(1.0, [values_of(record, record) for record in records])]
+    others = [values_of(record, [field for field in record if field not in fields]) for record in records]
+    return [(0.7, names), (0.3, others)]
+
+
+def distances(parts: list[tuple[float, list[str]]], analyzer: str, n_grams: tuple[int, int]) -> np.ndarray:
     """Cosine distances of the texts' n-grams, of all pairs in SciPy's order."""
-    X = TfidfVectorizer(analyzer="char_wb", ngram_range=n_grams, min_df=1, dtype=np.float32)
-    weights = X.fit_transform([document or " . " for document in documents])
-    n, start, step = len(documents), 0, 500
-    result = np.empty(n * (n - 1) // 2)
-    for top in range(0, n, step):
-        block = (weights[top : top + step] @ weights.T).toarray()
-        for row, similar in enumerate(block, start=top):
-            result[start : start + n - row - 1] = 1.0 - similar[row + 1 :]
-            start += n - row - 1
+    n, step = len(parts[0][1]), 500
+    result = np.ones(n * (n - 1) // 2)
+    for weight, documents in parts:
+        grams = TfidfVectorizer(analyzer=analyzer, ngram_range=n_grams, sublinear_tf=True, dtype=np.float32)
+        weights, start = grams.fit_transform([document or " . " for document in documents]), 0
+        for top in range(0, n, step):
+            block = (weights[top : top + step] @ weights.T).toarray()
+            for row, similar in enumerate(block, start=top):
+                result[start : start + n - row - 1] -= weight * similar[row + 1 :]
+                start += n - row - 1
     return np.maximum(result, 0.0, out=result)
 
 
 def linked_texts(name: str, records: Records, truth: np.ndarray, _seed: int = 0) -> Answer:
-    """Hierarchical clustering of character n-grams: text, n-grams, linkage and threshold by the truth."""
+    """Hierarchical clustering of character n-grams: texts, n-grams, linkage and threshold by the truth."""
     few = len(records) <= 3_000
-    best: tuple[float, Answer] | None = None
-    for what in ("name", "all values"):
-        for n_grams in ((2, 2), (2, 3), (3, 4)) if few else ((2, 3),):
-            documents = texts(name, records, what)
-            before, apart = measured(lambda d=documents, g=n_grams: distances(d, g))
-            for kind in ("average", "complete", "single") if few else ("average", "complete"):
-                then, tree = measured(lambda a=apart, k=kind: linkage(a, k))
-                cost = Cost(
-                    before.cpu_seconds + then.cpu_seconds,
-                    before.wall_seconds + then.wall_seconds,
-                    max(before.mebibytes, then.mebibytes),
-                )
-                for threshold in np.arange(0.02, 1.0, 0.02):
-                    labels = fcluster(tree, threshold, "distance")
-                    f1 = pt.bcubed(truth, labels).f1
-                    if best is None or f1 > best[0]:
-                        settings = {
-                            "text": what,
-                            "n_grams": n_grams,
-                            "linkage": kind,
-                            "threshold": round(threshold, 2),
-                        }
-                        best = f1, without_doubt(labels, cost, settings)
-    if best is None:
-        raise ValueError(f"{name} has no records")
-    return best[1]
+    grid = product(
+        ("names", "values", "both"),
+        ("char", "char_wb") if few else ("char_wb",),
+        ((2, 3), (2, 4), (3, 4)) if few else ((2, 4),),
+    )
+    answers = (best_cut(name, records, truth, *setting) for setting in grid)
+    return max(answers, key=lambda answer: pt.bcubed(truth, answer.labels).f1)
+
+
+def best_cut(
+    name: str, records: Records, truth: np.ndarray, what: str, analyzer: str, n_grams: tuple[int, int]
+) -> Answer:
+    """The best linkage and threshold for some texts and n-grams."""
+    parts = texts(name, records, what)
+    before, apart = measured(lambda: distances(parts, analyzer, n_grams))
+    found = []
+    for kind in ("average", "complete"):
+        then, tree = measured(lambda kind=kind: linkage(apart, kind))
+        cost = Cost(
+            before.cpu_seconds + then.cpu_seconds,
+            before.wall_seconds + then.wall_seconds,
+            max(before.mebibytes, then.mebibytes),
+        )
+        for threshold in np.arange(0.02, 1.0, 0.02):
+            labels = fcluster(tree, threshold, "distance")
+            found.append((pt.bcubed(truth, labels).f1, kind, round(float(threshold), 2), labels, cost))
+    _, kind, threshold, labels, cost = max(found, key=lambda each: each[0])
+    settings = {"texts": what, "analyzer": analyzer, "n_grams": n_grams, "linkage": kind}
+    return without_doubt(labels, cost, settings | {"threshold": threshold})
 
 
 # ---------------------------------------------------------------------- Splink
