@@ -58,18 +58,25 @@ METHODS = (OURS, SPLINK, LINKAGE, NAMES)
 LINKED = 10_000  # records at most: linkage keeps the distances of all pairs
 MANY = 5_000  # records; beyond, only candidates are scored
 LATENCY = ("historical50k",)
-SINGLE_INSERTS = 300
+SINGLE_INSERTS = 1_000
 PROPOSED = 0.01  # a pair with this probability belongs to the common population
 PAIRS = 2_000_000  # at most, of those within subproblems, for our own calibration
 WARM_UP = 60  # records
 
 
-def cluster(records: Records, particles: int = 20, seed: int = 0) -> Any:
-    """Ours, the same for every set: everything is learnt from the records themselves."""
+def cluster(records: Records, particles: int = 20, expected: int = 0) -> Any:
+    """Ours, the same for every set: everything is learnt from the records themselves.
+
+    Where more records are ``expected`` than given, what is done for so many is done for these.
+    """
     model = pt.Record.infer(records).fit_prior(records)
-    options = {"candidates": "auto"} if len(records) > MANY else {}
-    sampler = pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=seed, **options)
-    return sampler.fit(records)
+    options = {"candidates": "auto"} if max(len(records), expected) > MANY else {}
+    return pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=0, **options).fit(records)
+
+
+def warm_up(records: Records, particles: int) -> None:
+    """Compile what is needed for these records, with a few of them."""
+    cluster(records[:WARM_UP], particles, expected=len(records)).partial_fit(records[:1])
 
 
 # ---------------------------------------------------------------------- one run, in its own process
@@ -91,7 +98,7 @@ def run_ours(name: str, records: Records, truth: np.ndarray, particles: int, ord
     """Partita on one random order."""
     arranged = np.random.default_rng(order).permutation(len(records))
     given = [records[k] for k in arranged]
-    cluster(given[:WARM_UP], particles)
+    warm_up(given, particles)
     cost, sampler = measured(lambda: cluster(given, particles))
     labels = np.empty(len(records), np.int64)
     labels[arranged] = sampler.labels_
@@ -167,6 +174,7 @@ def latency(method: str, data: Path, name: str, particles: int) -> dict[str, flo
     if method == SPLINK:
         seconds = splink_latency(name, records)
     else:
+        warm_up(records, particles)
         sampler, seconds = cluster(records[:-SINGLE_INSERTS], particles), []
         for record in records[-SINGLE_INSERTS:]:
             began = time.perf_counter()

@@ -19,9 +19,9 @@ TRUTH = np.array([0, 1, 2] * 3)
 FREE = Cost(0.0, 0.0, 0.0)
 
 
-def cluster(records, particles=20, seed=0):
+def cluster(records, particles=20, expected=0):
     """A stand-in for ours."""
-    return pt.SplitSMC(Letters(), alpha=1.0, n_particles=particles, random_state=seed).fit(records)
+    return pt.SplitSMC(Letters(), alpha=1.0, n_particles=particles, random_state=0).fit(records)
 
 
 @pytest.fixture

@@ -181,7 +181,7 @@ def test_the_ablation_varies_what_the_surrogate_proposes(tmp_path, letters):
         runner.ablation(experiment, black_box, [1, 5], methods=("greedy", "split SMC"), n_particles=4)
     )
     assert asked == [1, 5]
-    assert [(run["proposals"], run["replication"], run["method"], run["size"]) for run in runs[:4]] == [
+    assert [(run["n_proposals"], run["replication"], run["method"], run["size"]) for run in runs[:4]] == [
         (1, 0, "greedy", None),
         (1, 0, "split SMC", 4),
         (1, 1, "greedy", None),
@@ -192,6 +192,22 @@ def test_the_ablation_varies_what_the_surrogate_proposes(tmp_path, letters):
     assert runs[-1]["log_density"] == sampler.posterior_.log_density()
     assert runs[-1]["f1"] == pt.bcubed(truth, sampler.labels_).f1
     assert runner.estimator(experiment, Setting("greedy"), 0).n_particles == 1
+
+
+@pytest.mark.skipif("BlackBox" not in pt.__all__, reason="black boxes are yet to come")
+def test_the_ablation_counts_evaluations(tmp_path, letters):
+    experiment = plan.plan("names", write_json(tmp_path / "data.jsonl"), replications=1, quick=True)
+    cheap = Letters(0.2)
+
+    def score(clusters):
+        totals = np.array([cheap.statistics(cluster).sum(axis=0) for cluster in clusters])
+        return cheap.log_marginal(totals, np.array(list(map(len, clusters))))
+
+    def black_box(n_proposals):
+        return pt.BlackBox(score, Letters(), n_proposals=n_proposals)
+
+    for run in runner.ablation(experiment, black_box, [1, 3], n_particles=3):
+        assert 9 <= run["evaluations"] <= 9 * (run["n_proposals"] + 1)
 
 
 @pytest.mark.skipif(not {"Ngram", "Record"} <= set(pt.__all__), reason="the models of text are yet to come")

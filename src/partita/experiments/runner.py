@@ -73,8 +73,10 @@ def stream(sampler: Any, X: Any, truth: Integers | None, sweeps: int) -> Run:
         began = time.process_time()
         sampler.refine(sweeps)
         seconds += time.process_time() - began
-    posterior = sampler.posterior_
+    posterior, model = sampler.posterior_, sampler.model_
+    counted = {"evaluations": model.cache_info().evaluations} if hasattr(model, "cache_info") else {}
     return {
+        **counted,
         "seconds": seconds,
         **measures(truth, sampler.labels_),
         "log_density": posterior.log_density(),
@@ -110,7 +112,7 @@ def offline(method: Any, X: Any, truth: Integers | None) -> Run:
 def ablation(
     experiment: Experiment,
     black_box: Callable[[int], Any],
-    proposals: Sequence[int],
+    n_proposals: Sequence[int],
     methods: Sequence[str] = ONLINE,
     n_particles: int = 10,
 ) -> Iterator[Run]:
@@ -121,8 +123,9 @@ def ablation(
     experiment : Experiment
         The data, orders and concentration; its own model is not used.
     black_box : callable
-        From m′, how many assignments the surrogate proposes at each step, to the model.
-    proposals : sequence of int
+        From m′, how many assignments the surrogate proposes at each step, to the model; for example
+        ``lambda m: pt.BlackBox(score, surrogate, n_proposals=m)``.
+    n_proposals : sequence of int
         Values of m′.
     methods : sequence of str
         Which of greedy, SMC and split SMC.
@@ -132,14 +135,15 @@ def ablation(
     Yields
     ------
     dict
-        A run as :func:`run_one` gives it, with m′ as ``proposals``; for each m′, order and method.
+        A run as :func:`run_one` gives it, with m′ as ``n_proposals`` and, of a black box, the number of
+        ``evaluations``; for each m′, order and method.
     """
     settings = [Setting(method, None if method == GREEDY else n_particles) for method in methods]
-    for n_proposals in proposals:
-        varied = experiment._replace(model=black_box(n_proposals))
+    for number in n_proposals:
+        varied = experiment._replace(model=black_box(number))
         for replication in range(len(experiment.orders)):
             for setting in settings:
-                yield run_one(varied, setting, replication) | {"proposals": n_proposals}
+                yield run_one(varied, setting, replication) | {"n_proposals": number}
 
 
 def measures(truth: Integers | None, labels: Integers) -> Run:
