@@ -121,6 +121,8 @@ def likely_pairs(posterior: Any, least: float = 0.001) -> tuple[np.ndarray, np.n
     n, keys, weights = posterior.n_observations, [np.zeros(0, np.int64)], [np.zeros(0)]
     for subproblem in posterior.subproblems:
         observations = np.asarray(subproblem.observations)
+        if len(observations) == 1:
+            continue
         for partition, probability in zip(subproblem.partitions, subproblem.probabilities, strict=True):
             first, second = pairs_of(np.asarray(partition))
             keys.append(observations[first] * n + observations[second])

@@ -66,13 +66,12 @@ def scores(truth: np.ndarray, labels: np.ndarray) -> Scores:
 def pairs_of(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """All pairs that a clustering joins, the smaller number first."""
     order = np.argsort(labels, kind="stable")
-    groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    first, second = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for group in groups:
-        i, j = np.triu_indices(len(group), 1)
-        first.append(group[i])
-        second.append(group[j])
-    return np.concatenate(first), np.concatenate(second)
+    sizes = np.unique(labels, return_counts=True)[1]
+    place = np.arange(len(order))
+    later = np.repeat(np.cumsum(sizes), sizes) - place - 1  # of the same cluster, further on
+    starts = np.cumsum(later) - later
+    within = np.arange(later.sum()) - np.repeat(starts, later)
+    return np.repeat(order, later), order[np.repeat(place, later) + 1 + within]
 
 
 def without_doubt(labels: np.ndarray, cost: Cost, settings: dict[str, Any]) -> Answer:
