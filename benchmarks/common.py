@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -53,6 +54,34 @@ def cpu_seconds(function: Callable[[], Any]) -> tuple[float, Any]:
     start = time.process_time()
     result = function()
     return time.process_time() - start, result
+
+
+class Cost(NamedTuple):
+    """What a call took."""
+
+    cpu_seconds: float  # of this process and its children, in user and system mode
+    wall_seconds: float
+    mebibytes: float  # resident in this process at its peak, all of it
+
+
+def measured(function: Callable[[], Any]) -> tuple[Cost, Any]:
+    """What one call took, and what it returned."""
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    cpu, wall = cpu_of_all(), time.perf_counter()
+    result = function()
+    return Cost(cpu_of_all() - cpu, time.perf_counter() - wall, resident("VmHWM")), result
+
+
+def cpu_of_all() -> float:
+    """CPU time of this process and its children so far."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def resident(field: str) -> float:
+    """MiB of this process in memory, now (VmRSS) or at its peak (VmHWM)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024.0
 
 
 def show(title: str, columns: list[str], rows: list[list[Any]]) -> None:

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import partita as pt
-from benchmarks.common import console, cpu_seconds, keep, point_set, show
+from benchmarks.common import console, cpu_seconds, keep, point_set, resident, show
 
 SETS = ("gauss700", "s1", "s2", "s3", "s4", "a1", "a2", "a3", "d31", "r15", "birch1")
 QUICK = ("gauss700", "s1", "s3", "r15")
@@ -112,12 +112,6 @@ def grid(method: str, n_clusters: int) -> list[Settings]:
     }
     axes = options[method]
     return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-
-
-def resident(field: str) -> float:
-    """MiB of this process in memory, now (VmRSS) or at its peak (VmHWM)."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024.0
 
 
 def run(method: str, name: str, settings: Settings) -> Result:

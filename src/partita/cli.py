@@ -87,19 +87,38 @@ def demo(
 @app.command()
 def reproduce(
     name: Annotated[
-        str, typer.Argument(help="gaussian or circles, as in the paper; points for any data, with --data.")
+        str,
+        typer.Argument(
+            help="gaussian or circles, as in the paper; points, names or kb for any points, names or "
+            "fragments of entities, with --data."
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for the report; goes on where it stopped.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="CSV file: a header, numbers, and true clusters in a column 'label'.")
+        Path | None,
+        typer.Option(
+            help="Points: CSV file with a header, numbers, and true clusters in a column 'label'. Names and "
+            "kb: fragments as JSON lines or CSV."
+        ),
     ] = None,
     orders: Annotated[
-        Path | None, typer.Option(help="NumPy file of permutations of the data, one row a replication.")
+        str | None,
+        typer.Option(help="How many random orders; or a NumPy file of permutations, one row a replication."),
     ] = None,
     replications: Annotated[int | None, typer.Option(min=1, help="How many orders of the data.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A smaller version, in less than a minute.")] = False,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="Field of the true entity in fragments; entity_id or cluster_id unless given."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Of names: ngram, the paper's bigrams (the default), or record.")
+    ] = None,
+    prior: Annotated[
+        Path | None, typer.Option(help="Labelled fragments to fit the prior to; the data unless given.")
+    ] = None,
 ) -> None:
     """Run one of the paper's experiments with every method, and write a report.
 
@@ -111,8 +130,14 @@ def reproduce(
     from partita.experiments.runner import Results
 
     folder = output or Path(f"partita-{name}")
+    file = Path(orders) if orders is not None and not orders.isdecimal() else None
+    number = int(orders) if orders is not None and file is None else None
     with _failing():
-        experiment = plan(name, data, orders, replications, quick)
+        if number == 0 or (number and replications):
+            raise ValueError("--orders takes a number from 1, and then --replications is not needed")
+        experiment = plan(
+            name, data, file, number or replications, quick, labels=labels, model=model, prior=prior
+        )
     with _failing(), _writing(folder):
         results = Results(folder, experiment)
         missing = len(results.missing())

@@ -35,7 +35,7 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
     }
     if results.experiment.truth is not None:
         figures["online"] = online(results)
-    if results.experiment.X.shape[1] == 2:
+    if np.shape(results.experiment.X)[1:] == (2,):
         figures["clustering"] = clustering(results)
     paths = {}
     for name, figure in figures.items():
@@ -180,9 +180,10 @@ def draw_by_size(
     """A measure of both samplers against m; where they begin with the same setting, that is ``first``."""
     ax.set(xscale="log", xlabel="particles m")
     for method in (SMC, SPLIT):
-        settings = [*(first or []), *sizes_of(results, method)]
-        table = table_of(results, settings, measure) / unit
-        if table.size:  # not so with a plan of other methods
+        own = sizes_of(results, method)
+        if own:  # not so with a plan of other methods
+            settings = [*(first or []), *own]
+            table = table_of(results, settings, measure) / unit
             sizes = [setting.size or 1 for setting in settings]
             pt.plots.metric_curve(sizes, table, label=method, ax=ax, colour=COLOURS[method], marker="o")
 

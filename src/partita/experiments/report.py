@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from html import escape
 from pathlib import Path
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +71,8 @@ def write_report(results: Results) -> Path:
     folder = results.path.parent
     figures = draw_all(results, folder)
     header, rows = table(results)
-    (folder / "table.md").write_text(markdown(header, rows), encoding="utf-8")
+    below = "".join(f"\n{line}\n" for line in not_run(results))
+    (folder / "table.md").write_text(markdown(header, rows) + below, encoding="utf-8")
     path = folder / "report.html"
     path.write_text(page(results, header, rows, figures), encoding="utf-8")
     return path
@@ -121,16 +124,32 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
+def not_run(results: Results) -> list[str]:
+    """Which methods were not run, and why; a line each."""
+    return [f"Not run: {method}. {reason}." for method, reason in results.experiment.skipped.items()]
+
+
+def parameter(value: Any) -> str:
+    """A parameter of a model in a few words."""
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        return shorten(str(value), 80, placeholder=" …")
+    if numbers.size > 10:
+        return f"{numbers.size} numbers"
+    return np.array2string(numbers, precision=4)
+
+
 def setting_out(results: Results) -> str:
     """What was done."""
     experiment = results.experiment
-    (n, d), n_orders = experiment.X.shape, len(experiment.orders)
+    X, n_orders = experiment.X, len(experiment.orders)
     parameters = ", ".join(
-        f"{name} = {np.array2string(np.asarray(value, float), precision=4)}"
-        for name, value in experiment.model.get_params().items()
+        f"{name} = {parameter(value)}" for name, value in experiment.model.get_params(deep=False).items()
     )
+    width = f" of {X.shape[1]} numbers" if isinstance(X, np.ndarray) else ""
     return (
-        f"{n} observations of {d} numbers, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
+        f"{len(X)} observations{width}, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
         f"{type(experiment.model).__name__} with {parameters}; concentration {experiment.alpha:.4g}. Every "
         "method looks for a clustering of high posterior density; the samplers see one observation at a "
         "time, Gibbs and agglomerative clustering see all of them at once."
@@ -141,11 +160,13 @@ def conclusion(results: Results) -> str:
     """What splitting changed, in a sentence."""
     with_, without = Setting(SPLIT, REPORTED), Setting(SMC, REPORTED)
     runs, others = results.of(with_), results.of(without)
+    held = values(runs, "log_effective_particles").mean() / np.log(10.0)
+    if not others:
+        return f"With {REPORTED} particles, split SMC holds about 10^{held:.0f} clusterings."
     measure, name = ("f1", "F1") if results.experiment.truth is not None else ("log_density", "log-posterior")
     digits = 3 if measure == "f1" else 1
     ours, theirs = values(runs, measure).mean(), values(others, measure).mean()
     time = np.median(values(runs, "seconds")) / np.median(values(others, "seconds"))
-    held = values(runs, "log_effective_particles").mean() / np.log(10.0)
     return (
         f"With {REPORTED} particles, splitting takes {name} from {theirs:.{digits}f} to {ours:.{digits}f} in "
         f"{time:.2g} times the time of SMC without it, and holds about 10^{held:.0f} clusterings instead of "
@@ -163,6 +184,7 @@ def page(results: Results, header: list[str], rows: list[list[str]], figures: di
         f"<p>{escape(setting_out(results))}</p>",
         f"<p><strong>{escape(conclusion(results))}</strong></p>",
         html_table(header, rows),
+        *(f"<p>{escape(line)}</p>" for line in not_run(results)),
         "<dl>" + "".join(f"<dt>{escape(t)}</dt><dd>{escape(d)}</dd>" for t, d in TERMS.items()) + "</dl>",
     ]
     for name, (title, text) in CAPTIONS.items():

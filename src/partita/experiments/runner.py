@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import partita as pt
-from partita._typing import Floats, Integers
+from partita._typing import Integers
 from partita.experiments.plan import (
     GIBBS,
     GREEDY,
@@ -32,9 +32,9 @@ def estimator(experiment: Experiment, setting: Setting, seed: int) -> Any:
     """The method, ready to fit."""
     model, alpha = experiment.model, experiment.alpha
     if setting.method == GREEDY:
-        return pt.Greedy(model, alpha, random_state=seed)
+        return pt.Greedy(model, alpha, random_state=seed, **experiment.options)
     if setting.method in (SPLIT, REFINED):
-        return pt.SplitSMC(model, alpha, setting.size or 1, random_state=seed)
+        return pt.SplitSMC(model, alpha, setting.size or 1, random_state=seed, **experiment.options)
     if setting.method == SMC:
         return pt.SMC(model, alpha, setting.size or 1, random_state=seed)
     if setting.method == GIBBS:
@@ -46,9 +46,7 @@ def estimator(experiment: Experiment, setting: Setting, seed: int) -> Any:
 
 def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
     """One setting on one order."""
-    order = experiment.orders[replication]
-    X = experiment.X[order]
-    truth = None if experiment.truth is None else experiment.truth[order]
+    X, truth = experiment.in_order(replication)
     run: Run = {
         **setting._asdict(),
         "replication": replication,
@@ -60,7 +58,7 @@ def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
     return run | offline(method, X, truth)
 
 
-def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
+def stream(sampler: Any, X: Any, truth: Integers | None, sweeps: int) -> Run:
     """Feed the data in batches, measuring after each; only the sampler's own work is timed."""
     seen = np.unique(np.linspace(0, len(X), N_CHECKS + 1).astype(int))[1:]
     seconds, online, start = 0.0, [], 0
@@ -75,8 +73,10 @@ def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
         began = time.process_time()
         sampler.refine(sweeps)
         seconds += time.process_time() - began
-    posterior = sampler.posterior_
+    posterior, model = sampler.posterior_, sampler.model_
+    counted = {"evaluations": model.cache_info().evaluations} if hasattr(model, "cache_info") else {}
     return {
+        **counted,
         "seconds": seconds,
         **measures(truth, sampler.labels_),
         "log_density": posterior.log_density(),
@@ -87,7 +87,7 @@ def stream(sampler: Any, X: Floats, truth: Integers | None, sweeps: int) -> Run:
     }
 
 
-def offline(method: Any, X: Floats, truth: Integers | None) -> Run:
+def offline(method: Any, X: Any, truth: Integers | None) -> Run:
     """Fit all the data at once, and measure the best clustering at some moments of the way."""
     began = time.process_time()
     method.fit(X)
@@ -107,6 +107,43 @@ def offline(method: Any, X: Floats, truth: Integers | None) -> Run:
             **{name: [each[name] for each in found] for name in found[0]},
         },
     }
+
+
+def ablation(
+    experiment: Experiment,
+    black_box: Callable[[int], Any],
+    n_proposals: Sequence[int],
+    methods: Sequence[str] = ONLINE,
+    n_particles: int = 10,
+) -> Iterator[Run]:
+    """How much of a costly likelihood is worth paying for: the paper's figures against m′ (appendix A.3).
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The data, orders and concentration; its own model is not used.
+    black_box : callable
+        From m′, how many assignments the surrogate proposes at each step, to the model; for example
+        ``lambda m: pt.BlackBox(score, surrogate, n_proposals=m)``.
+    n_proposals : sequence of int
+        Values of m′.
+    methods : sequence of str
+        Which of greedy, SMC and split SMC.
+    n_particles : int
+        Of the latter two.
+
+    Yields
+    ------
+    dict
+        A run as :func:`run_one` gives it, with m′ as ``n_proposals`` and, of a black box, the number of
+        ``evaluations``; for each m′, order and method.
+    """
+    settings = [Setting(method, None if method == GREEDY else n_particles) for method in methods]
+    for number in n_proposals:
+        varied = experiment._replace(model=black_box(number))
+        for replication in range(len(experiment.orders)):
+            for setting in settings:
+                yield run_one(varied, setting, replication) | {"n_proposals": number}
 
 
 def measures(truth: Integers | None, labels: Integers) -> Run:

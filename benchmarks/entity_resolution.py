@@ -1,0 +1,320 @@
+"""Entities from records and names: how good, how honest, how fast and how large, beside other methods.
+
+python -m benchmarks.entity_resolution [--data DIR] [--sets …] [--methods …] [--orders 3] [--particles 20]
+                                       [--no-peers]
+
+Needs ``pip install -e ".[bench]"`` and the sets in ``../shared/data``. Partita is one call for all sets,
+:func:`cluster`; it sees no label. Peers run at their best (:mod:`benchmarks.record_peers`): Splink with its
+own demonstrations and linkage of texts, settings chosen by the truth, and the merging of equal names.
+
+Each run has a process of its own, with kernels compiled before the clock starts. CPU seconds count user and
+system time of the process and its children, memory is all of the process at its peak; reading the file is
+not counted. Ours are means over random orders, Splink's over the random pairs that it learns from.
+
+Calibration: the expected calibration error over ten bins of equal width, over two populations of pairs.
+*Own*: all pairs that the method considered, for Splink those that its blocking rules let through, for
+Partita those within a subproblem, for a method without probabilities those that it joins. *Common*: the same
+pairs for all methods, those that a run of Partita or Splink gives a probability of 0.01 or more, and all true
+pairs; a pair that a method did not consider has probability 0, so that a missed true pair counts in full.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import multiprocessing
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import partita as pt
+from benchmarks.common import ROOT, console, keep, measured, show
+from benchmarks.record_peers import (
+    DEMOS,
+    Answer,
+    Records,
+    equal_names,
+    linked_texts,
+    pairs_of,
+    scores,
+    splink,
+    splink_latency,
+)
+from partita.experiments.files import read_fragments
+from partita.metrics import calibration, pairs_for_calibration
+
+DATA = ROOT.parent / "shared" / "data"
+SETS = (
+    *("kb50", "kb200", "kb1k", "kb5k", "geo1k", "fewrel_conf1", "webnlg_conf2"),
+    *("names200_el", "names200_wikidata", "cora"),
+    *("rldata500", "rldata10000", "febrl3", "fake1000", "historical50k"),
+)
+OURS, SPLINK, LINKAGE, NAMES = "Partita", "Splink", "linkage", "equal names"
+METHODS = (OURS, SPLINK, LINKAGE, NAMES)
+LINKED = 10_000  # records at most: linkage keeps the distances of all pairs
+MANY = 5_000  # records; beyond, only candidates are scored
+LATENCY = ("historical50k",)
+SINGLE_INSERTS = 1_000
+PROPOSED = 0.01  # a pair with this probability belongs to the common population
+PAIRS = 2_000_000  # at most, of those within subproblems, for our own calibration
+WARM_UP = 60  # records
+
+
+def cluster(records: Records, particles: int = 20, expected: int = 0) -> Any:
+    """Ours, the same for every set: everything is learnt from the records themselves.
+
+    Where more records are ``expected`` than given, what is done for so many is done for these.
+    """
+    model = pt.Record.infer(records).fit_prior(records)
+    options = {"candidates": "auto"} if max(len(records), expected) > MANY else {}
+    return pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=0, **options).fit(records)
+
+
+def warm_up(records: Records, particles: int) -> None:
+    """Compile what is needed for these records, with a few of them."""
+    cluster(records[:WARM_UP], particles, expected=len(records)).partial_fit(records[:1])
+
+
+# ---------------------------------------------------------------------- one run, in its own process
+
+
+def load(data: Path, name: str) -> tuple[Records, np.ndarray]:
+    """Records and their true entities."""
+    kinds = ("fragments.jsonl", "fragments.jsonl.gz", "records.csv.gz", "records.csv")
+    found = [data / name / kind for kind in kinds if (data / name / kind).exists()]
+    if not found:
+        raise SystemExit(f"{data / name} has neither fragments.jsonl nor records.csv, gzipped or not")
+    records, truth = read_fragments(found[0])
+    if truth is None:
+        raise SystemExit(f"{found[0]} has neither entity_id nor cluster_id")
+    return records, truth
+
+
+def run_ours(name: str, records: Records, truth: np.ndarray, particles: int, order: int) -> dict[str, Any]:
+    """Partita on one random order."""
+    arranged = np.random.default_rng(order).permutation(len(records))
+    given = [records[k] for k in arranged]
+    warm_up(given, particles)
+    cost, sampler = measured(lambda: cluster(given, particles))
+    labels = np.empty(len(records), np.int64)
+    labels[arranged] = sampler.labels_
+    first, second, together = likely_pairs(sampler.posterior_)
+    answer = Answer(
+        labels, arranged[first], arranged[second], together, cost, {"alpha": float(sampler.alpha_)}
+    )
+    result = summary(answer, truth)
+    try:
+        i, j = pairs_for_calibration(sampler.posterior_, PAIRS)
+    except ValueError:  # no two records share a subproblem
+        return result
+    together = sampler.posterior_.together(i, j)
+    result["own"] = error(together, truth[arranged[i]] == truth[arranged[j]])
+    return result
+
+
+def likely_pairs(posterior: Any, least: float = 0.001) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every pair that may share a cluster, and the probability that it does."""
+    n, keys, weights = posterior.n_observations, [np.zeros(0, np.int64)], [np.zeros(0)]
+    for subproblem in posterior.subproblems:
+        observations = np.asarray(subproblem.observations)
+        if len(observations) == 1:
+            continue
+        for partition, probability in zip(subproblem.partitions, subproblem.probabilities, strict=True):
+            first, second = pairs_of(np.asarray(partition))
+            keys.append(observations[first] * n + observations[second])
+            weights.append(np.full(len(first), probability))
+    distinct, which = np.unique(np.concatenate(keys), return_inverse=True)
+    together = np.minimum(np.bincount(which, np.concatenate(weights), len(distinct)), 1.0)
+    likely = together >= least
+    return (*np.divmod(distinct[likely], n), together[likely])
+
+
+def run_peer(method: str, name: str, records: Records, truth: np.ndarray, seed: int) -> dict[str, Any]:
+    """One of the others."""
+    peers: dict[str, Callable[..., Answer]] = {SPLINK: splink, LINKAGE: linked_texts, NAMES: equal_names}
+    return summary(peers[method](name, records, truth, seed), truth)
+
+
+def summary(answer: Answer, truth: np.ndarray) -> dict[str, Any]:
+    """What the parent process needs: figures, and the pairs of some probability."""
+    n = len(truth)
+    low, high = np.minimum(answer.first, answer.second), np.maximum(answer.first, answer.second)
+    likely = answer.together >= PROPOSED / 10
+    keys = (low * n + high)[likely]
+    order = np.argsort(keys)
+    return {
+        **scores(truth, answer.labels)._asdict(),
+        **answer.cost._asdict(),
+        "clusters": len(np.unique(answer.labels)),
+        "own": error(answer.together, truth[low] == truth[high]),
+        "settings": answer.settings,
+        "pairs": (keys[order], answer.together[likely][order]),
+    }
+
+
+def error(together: np.ndarray, same: np.ndarray) -> float | None:
+    """Expected calibration error; None if there are no pairs."""
+    return calibration(together, same).expected_calibration_error if len(together) else None
+
+
+def run(method: str, data: Path, name: str, particles: int, order: int) -> dict[str, Any]:
+    """One method on one set, in this process."""
+    records, truth = load(data, name)
+    if method == OURS:
+        return run_ours(name, records, truth, particles, order)
+    return run_peer(method, name, records, truth, order)
+
+
+def latency(method: str, data: Path, name: str, particles: int) -> dict[str, float]:
+    """Milliseconds to take in one more record (ours) or to score it against all others (Splink)."""
+    records = load(data, name)[0]
+    records = [records[k] for k in np.random.default_rng(0).permutation(len(records))]
+    if method == SPLINK:
+        seconds = splink_latency(name, records)
+    else:
+        warm_up(records, particles)
+        sampler, seconds = cluster(records[:-SINGLE_INSERTS], particles), []
+        for record in records[-SINGLE_INSERTS:]:
+            began = time.perf_counter()
+            sampler.partial_fit([record])
+            seconds.append(time.perf_counter() - began)
+    quantiles = np.quantile(1e3 * np.array(seconds), (0.5, 0.99))
+    return {"median": float(quantiles[0]), "p99": float(quantiles[1]), "records": len(seconds)}
+
+
+def apart(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in a fresh process."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+# ---------------------------------------------------------------------- all runs of a set
+
+
+def compare(data: Path, name: str, methods: list[str], n_orders: int, particles: int) -> dict[str, Any]:
+    """Every method on one set."""
+    truth = load(data, name)[1]
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for method in methods:
+        reason = unsuitable(method, name, len(truth))
+        if reason:
+            console.print(f"{name}: {method} is not run: {reason}")
+            continue
+        orders = range(n_orders if method in (OURS, SPLINK) else 1)  # the others draw nothing
+        runs[method] = [apart(run, method, data, name, particles, order) for order in orders]
+    population = common_pairs(runs, truth)
+    same = truth[population // len(truth)] == truth[population % len(truth)]
+    for of_method in runs.values():
+        for each in of_method:
+            each["common"] = error(probability_of(population, *each.pop("pairs")), same)
+    return {"records": len(truth), "methods": {method: averaged(of) for method, of in runs.items()}}
+
+
+def unsuitable(method: str, name: str, n: int) -> str:
+    """Why a method is not run on a set; empty if it is."""
+    if method == SPLINK and name not in DEMOS:
+        return "it has no demonstration of this set"
+    if method == SPLINK and importlib.util.find_spec("splink") is None:
+        return 'it is not installed: pip install -e ".[bench]"'
+    if method == LINKAGE and n > LINKED:
+        return f"{n:,} records have too many pairs"
+    return ""
+
+
+def common_pairs(runs: dict[str, list[dict[str, Any]]], truth: np.ndarray) -> np.ndarray:
+    """The pairs on which methods are compared, as keys i·n + j."""
+    first, second = pairs_of(truth)
+    chosen = [np.minimum(first, second) * len(truth) + np.maximum(first, second)]
+    for method in (OURS, SPLINK):
+        for each in runs.get(method, []):
+            keys, together = each["pairs"]
+            chosen.append(keys[together >= PROPOSED])
+    return np.unique(np.concatenate(chosen))
+
+
+def probability_of(population: np.ndarray, keys: np.ndarray, together: np.ndarray) -> np.ndarray:
+    """A method's probabilities for pairs, 0 for those that it does not have."""
+    if not len(keys):
+        return np.zeros(len(population))
+    place = np.minimum(np.searchsorted(keys, population), len(keys) - 1)
+    return np.where(keys[place] == population, together[place], 0.0)
+
+
+def averaged(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over the orders, the standard deviation of F1, and the most memory."""
+    numbers = [key for key in runs[0] if key not in ("settings", "own", "common")]
+    result: dict[str, Any] = {key: float(np.mean([run[key] for run in runs])) for key in numbers}
+    for key in ("own", "common"):
+        known = [run[key] for run in runs if run[key] is not None]
+        result[key] = float(np.mean(known)) if known else None
+    result["f1_sd"] = float(np.std([run["f1"] for run in runs]))
+    result["mebibytes"] = max(run["mebibytes"] for run in runs)
+    return result | {"orders": len(runs), "settings": runs[0]["settings"]}
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def show_sets(results: dict[str, Any]) -> None:
+    """Print one table of all sets and methods."""
+    rows = []
+    for name, of_set in results.items():
+        for method, r in of_set["methods"].items():
+            f1 = f"{r['f1']:.3f}" + (f" ({r['f1_sd']:.3f})" if r["orders"] > 1 else "")
+            figures = [f"{r['precision']:.3f}", f"{r['recall']:.3f}", f1, f"{r['harmonic']:.3f}"]
+            errors = ["–" if r[key] is None else f"{r[key]:.3f}" for key in ("own", "common")]
+            costs = [f"{r['cpu_seconds']:.1f}", f"{r['wall_seconds']:.1f}", f"{r['mebibytes']:.0f}"]
+            rows.append([name, method, *figures, *errors, *costs])
+    columns = ["set", "method", "P", "R", "F1", "H", "ECE own", "common", "CPU s", "wall s", "MiB"]
+    show("B-cubed P, R, F1 per item, H of P and R; calibration error; cost", columns, rows)
+
+
+def show_latency(results: dict[str, Any]) -> None:
+    """Print how long a single record takes."""
+    rows = [
+        [name, method, f"{r['median']:.2f}", f"{r['p99']:.2f}"]
+        for name, of_set in results.items()
+        for method, r in of_set.get("latency", {}).items()
+    ]
+    if rows:
+        show("one more record, milliseconds", ["set", "method", "median", "99 %"], rows)
+
+
+def options(given: list[str] | None = None) -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
+    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--orders", type=int, default=3)
+    parser.add_argument("--particles", type=int, default=20)
+    parser.add_argument("--no-peers", action="store_true", help="Partita alone")
+    chosen = parser.parse_args(given)
+    chosen.methods = [OURS] if chosen.no_peers else chosen.methods
+    return chosen
+
+
+def main() -> None:
+    """Run what the command line asks for; sets that are not run keep their last results."""
+    chosen = options()
+    path = ROOT / "benchmarks" / "results" / "entity_resolution.json"
+    kept = json.loads(path.read_text())["sets"] if path.exists() else {}
+    results = {}
+    for name in chosen.sets:
+        results[name] = compare(chosen.data, name, chosen.methods, chosen.orders, chosen.particles)
+        results[name]["latency"] = {
+            method: apart(latency, method, chosen.data, name, chosen.particles)
+            for method in chosen.methods
+            if name in LATENCY and method in (OURS, SPLINK) and not unsuitable(method, name, 0)
+        }
+        keep("entity_resolution", {"particles": chosen.particles, "sets": kept | results})
+    show_sets(results)
+    show_latency(results)
+
+
+if __name__ == "__main__":
+    main()
