@@ -5,7 +5,7 @@ has a small open-addressing table from feature to count. The tables of all clust
 kernels enlarge themselves. An entry is one 64-bit number, the feature in its upper and the count in its lower
 half; 0 is a free one, features begin at 1. A row of ``statistics`` says where a cluster's table is:
 
-    [log|c|, start in the pool, size of the table (a power of two, or 0), entries in use]
+    [log|c|, start in the pool, size of the table (a power of two, or 0), entries in use, |c|]
 
 A row that is written anew keeps its piece of the pool where it is large enough, so a cluster's id and its
 memory are reused together. Pieces that became too small wait in one list a size for the next to need one.
@@ -21,8 +21,8 @@ from numba.experimental import structref
 
 from partita._kernel import inner, kernel
 
-LOG_SIZE, START, CAPACITY, USED = range(4)
-WIDTH = 4
+LOG_SIZE, START, CAPACITY, USED, SIZE = range(5)
+WIDTH = 5
 SMALLEST = 8
 COUNT = (1 << 32) - 1
 
@@ -65,7 +65,7 @@ def new_tables():
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
     tables.free = np.full(40, -1, np.int64)
     tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
-    tables.words, tables.tokens = np.empty((64, 5), np.int64), np.empty((256, 3), np.int64)
+    tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
     tables.groups, tables.empty = np.empty((16, 4), np.int64), np.empty(16)
     return tables
 

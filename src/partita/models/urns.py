@@ -34,6 +34,7 @@ from partita.models.tables import (
     CAPACITY,
     COUNT,
     LOG_SIZE,
+    SIZE,
     START,
     USED,
     add,
@@ -44,7 +45,9 @@ from partita.models.tables import (
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
-VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED = range(5)  # totals of an attribute
+VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
+URNS, TRUE_VALUE, NUMBER = range(3)  # how an attribute is modelled: what follows, ``values.py``, ``numbers.py``
+MENTIONS = 1  # the feature that counts attributes mentioned, in all
 
 
 class UrnFamily(NamedTuple):
@@ -55,12 +58,13 @@ class UrnFamily(NamedTuple):
     owner: Integers  # of each feature: its attribute
     base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q
     first: Integers  # of each value or word: where its parts begin
-    middle: Integers  # of each word: where those of the short contexts begin
     last: Integers  # and end
-    parts: Integers  # of a value its words; of a word contexts and letters in turn, long contexts first
+    parts: Integers  # of a value its words; of a word contexts and letters, in turn
     theta: Floats  # of each attribute: of its urn of values; negative without one
     phi: Floats  # of its urn of words
     totals: Integers  # of each attribute: the features that count its values, words, …
+    mode: Integers  # of each attribute: one of URNS, TRUE_VALUE, NUMBER
+    presence: Floats  # of each attribute b·f, where f is how often it is mentioned; then b·Σf and b
     tables: Any
 
 
@@ -149,7 +153,6 @@ def lay_out(family, start, end):
         for p in range(first[v], last[v]):
             w = parts[p]
             words[n_words, 0], words[n_words, 1] = w, n_tokens
-            words[n_words, 4] = n_tokens + (family.middle[w] - first[w]) // 2
             added_before(tables, w)
             for t in range(first[w], last[w], 2):
                 tokens[n_tokens, 0], tokens[n_tokens, 1] = parts[t], parts[t + 1]
@@ -210,17 +213,15 @@ def note(tables, first, last, twin):
 def new_word(family, start, capacity, i, spelled):
     """log-probability of the letters of a word that is new to the cluster, which has some spelled ones."""
     tables = family.tables
-    first, middle, last = tables.words[i, 1], tables.words[i, 4], tables.words[i, 2]
+    first, last = tables.words[i, 1], tables.words[i, 2]
     if family.kind[tables.words[i, 0]] == RARE:
-        return spell(family, start, capacity, middle, last, 0)
-    total = spell(family, start, capacity, first, middle, 0)
+        return spell(family, start, capacity, first, last, 0)
     if spelled > 0:
-        total += spell(family, start, capacity, middle, last, 0)
-        total -= spell(family, start, capacity, middle, last, 1)
-    else:
-        note(tables, middle, last, 0)
-        note(tables, middle, last, 1)
-    return total
+        given = spell(family, start, capacity, first, last, 0)
+        return given - spell(family, start, capacity, first, last, 1)
+    note(tables, first, last, 0)
+    note(tables, first, last, 1)
+    return 0.0
 
 
 @inner
@@ -268,16 +269,36 @@ def group_gain(family, start, capacity, g):
                     n_in_common = count_of(pool, start, capacity, w + 1)
                     if words[i, 3]:
                         n_in_common += added_before(tables, w + 1)
-                    if n_in_common > 0:
-                        total -= math.log(n_in_common)
-                    else:
-                        total -= math.log(phi) + base[w]
-                        total -= spell(family, start, capacity, words[i, 1], words[i, 4], 1)
+                    total -= math.log(n_in_common) if n_in_common > 0 else math.log(phi) + base[w]
                 total += math.log(n) if n > 0 else math.log(phi) + base[w]
             if n == 0:
                 total += new_word(family, start, capacity, i, spelled)
                 spelled += kind[w] == RARE
     return total
+
+
+@inner
+def presence_gain(family, start, capacity, size, n_groups):
+    """log-probability of mentioning just the attributes that the observation mentions.
+
+    An entity mentions each attribute at a rate of its own, Gamma(b·f, b), and the numbers of mentions are
+    Poisson: evidence of what kind of thing it is.
+    """
+    pool, presence, n = family.tables.pool, family.presence, family.theta.shape[0]
+    total, rate = presence[n], presence[n + 1]
+    if rate == 0.0:
+        return 0.0
+    mentions = count_of(pool, start, capacity, MENTIONS)
+    gain = -(total + mentions) * math.log1p(1.0 / (rate + size))
+    product = 1.0
+    for g in range(n_groups):
+        a = family.tables.groups[g, 0]
+        present = count_of(pool, start, capacity, family.totals[a, PRESENT])
+        product *= (presence[a] + present) / (rate + size + 1.0)
+        if product < 1e-200:
+            gain += math.log(product)
+            product = 1.0
+    return gain + math.log(product)
 
 
 @inner
@@ -293,6 +314,7 @@ def gains(family, statistics, ids, first, last, data, x, out):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
         total = statistics[c, LOG_SIZE]
+        total += presence_gain(family, start, capacity, statistics[c, SIZE], n_groups)
         forget_added(tables)
         for g in range(n_groups):
             if count_of(tables.pool, start, capacity, family.totals[groups[g, 0], VALUES]) == 0:
@@ -313,24 +335,20 @@ def begin(family, statistics, d):
 def count_word(family, start, capacity, w, common, by):
     """Add a word to a table, or take it out; returns the number of new entries."""
     pool, totals, parts, a = family.tables.pool, family.totals, family.parts, family.owner[w]
-    first, middle, last = family.first[w], family.middle[w], family.last[w]
     used = add(pool, start, capacity, totals[a, WORDS], by)
     if common:
         used += add(pool, start, capacity, totals[a, COMMON_WORDS], by)
         used += add(pool, start, capacity, w + 1, by)
-        if count_of(pool, start, capacity, w + 1) == (by > 0):
-            for t in range(first, middle):
-                used += add(pool, start, capacity, parts[t] + 1, by)
     if family.phi[a] > 0.0:
         used += add(pool, start, capacity, w, by)
         if count_of(pool, start, capacity, w) != (by > 0):
             return used
-    for t in range(first, last):
-        used += add(pool, start, capacity, parts[t], by)
-    if family.kind[w] == RARE:
+    rare = family.kind[w] == RARE
+    if rare:
         used += add(pool, start, capacity, totals[a, SPELLED], by)
-    else:
-        for t in range(middle, last):
+    for t in range(family.first[w], family.last[w]):
+        used += add(pool, start, capacity, parts[t], by)
+        if not rare:
             used += add(pool, start, capacity, parts[t] + 1, by)
     return used
 
@@ -355,7 +373,7 @@ def count_value(family, start, capacity, v, n, by):
 @inner
 def features_of(family, v):
     """No value adds more entries to a table than this."""
-    count = 3
+    count = 4
     for p in range(family.first[v], family.last[v]):
         w = family.parts[p]
         count += 5 + 2 * (family.last[w] - family.first[w])
@@ -369,15 +387,21 @@ def shift(family, statistics, child, parent, size, data, x, by):
     first, last = int(data[x, 0]), int(data[x, 1])
     extra = np.int64(0)
     if by > 0:
+        extra += 1
         for k in range(first, last):
             extra += features_of(family, items[k])
     copy_table(tables, statistics, child, parent, extra)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
-    used = np.int64(0)
+    used, before = np.int64(0), -1
     for k in range(first, last):
         used += count_value(family, start, capacity, items[k], np.int64(1), by)
+        a = family.owner[items[k]]
+        if a != before:
+            before = a
+            used += add(tables.pool, start, capacity, MENTIONS, by)
+            used += add(tables.pool, start, capacity, family.totals[a, PRESENT], by)
     statistics[child, USED] += used
-    statistics[child, LOG_SIZE] = math.log(max(size, 1))
+    statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(max(size, 1))
 
 
 @inner
@@ -408,12 +432,14 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
         feature, n = tables.pool[k] >> 32, tables.pool[k] & COUNT
         if n == 0:
             continue
-        if family.theta[family.owner[feature]] < 0.0:
+        a = family.owner[feature]
+        if family.theta[a] < 0.0 or feature == MENTIONS or feature == family.totals[a, PRESENT]:
             used += add(tables.pool, start, capacity, feature, n)
         elif kind[feature] == VALUE or kind[feature] == COMPOSED:
             used += count_value(family, start, capacity, feature, n, np.int64(1))
     statistics[child, USED] += used
-    statistics[child, LOG_SIZE] = math.log(size_first + size_second)
+    size = size_first + size_second
+    statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(size)
 
 
 @inner
@@ -438,18 +464,30 @@ def log_total(family, a, feature, n):
         return -rising(phi, n)
     if feature == family.totals[a, COMMON_WORDS] and phi > 0.0:
         return rising(phi, n)
+    if feature == family.totals[a, PRESENT] and family.presence[a] > 0.0:
+        return rising(family.presence[a], n)
     return 0.0
+
+
+@inner
+def log_presence(family, mentions, size):
+    """What the numbers of members and of mentions add to log p(c)."""
+    n = family.theta.shape[0]
+    total, rate = family.presence[n], family.presence[n + 1]
+    if rate == 0.0:
+        return 0.0
+    return total * math.log(rate) - (total + mentions) * math.log(rate + size)
 
 
 @inner
 def log_marginal(family, statistics, c, size, d):
     """log p(c) of the cluster's row."""
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
-    start = np.int64(statistics[c, START])
-    total = 0.0
-    for k in range(start, start + np.int64(statistics[c, CAPACITY])):
+    start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
+    total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
+    for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
-        if n == 0:
+        if n == 0 or feature == MENTIONS:
             continue
         what, a = kind[feature], owner[feature]
         if what == VALUE or what == COMPOSED:

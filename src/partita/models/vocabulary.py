@@ -40,27 +40,28 @@ class Growing:
 class Vocabulary:
     """Features of all attributes, numbered through from 1."""
 
-    def __init__(self, attributes: list[Any]) -> None:
+    def __init__(self, attributes: list[Any], presence: Array | None = None) -> None:
         self.attributes = attributes
         self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
         self.base = Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
-        self.middle = Growing(np.int64, 1)
         self.parts, self.items = Growing(np.int64), Growing(np.int64)
         self.ids: list[dict[Any, int]] = [{} for _ in attributes]
         self.letters: list[dict[str, int]] = [{} for _ in attributes]
+        self._new(urns.TOTAL, 0, 0.0)  # of mentions
         self.totals = np.array(
-            [[self._new(urns.TOTAL, a, 0.0) for _ in range(5)] for a in range(len(attributes))], np.int64
-        ).reshape(-1, 5)
+            [[self._new(urns.TOTAL, a, 0.0) for _ in range(6)] for a in range(len(attributes))], np.int64
+        ).reshape(-1, 6)
+        self.mode = np.zeros(len(attributes), np.int64)
+        self.presence = np.zeros(len(attributes) + 2) if presence is None else presence
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
 
-    def _new(self, kind: int, owner: int, base: float, parts: list[int] = [], middle: int = 0) -> int:
+    def _new(self, kind: int, owner: int, base: float, parts: list[int] = []) -> int:
         self.kind.append(kind)
         self.owner.append(owner)
         self.base.append(base)
         self.first.append(self.parts.n)
-        self.middle.append(self.parts.n + middle)
         self.parts.extend(parts)
         self.last.append(self.parts.n)
         return self.kind.n - 1
@@ -82,10 +83,8 @@ class Vocabulary:
             return known
         attribute = self.attributes[a]
         common, base = attribute.word_base(word)
-        long = self._spelt(a, word, attribute.long) if common else []
-        parts = long + self._spelt(a, word, attribute.order)
-        kind = urns.WORD if common else urns.RARE
-        self.ids[a][(word,)] = feature = self._new(kind, a, base, parts, len(long))
+        kind, parts = (urns.WORD if common else urns.RARE), self._spelt(a, word, attribute.order)
+        self.ids[a][(word,)] = feature = self._new(kind, a, base, parts)
         self._new(urns.IN_COMMON, a, 0.0)
         return feature
 
@@ -125,6 +124,6 @@ class Vocabulary:
     def family(self, tables: Any = None) -> urns.UrnFamily:
         """The vocabulary as the kernels read it."""
         return urns.UrnFamily(
-            self.items.used, self.kind.used, self.owner.used, self.base.used, self.first.used, self.middle.used, self.last.used,
-            self.parts.used, self.theta, self.phi, self.totals, new_tables() if tables is None else tables,
+            self.items.used, self.kind.used, self.owner.used, self.base.used, self.first.used, self.last.used,
+            self.parts.used, self.theta, self.phi, self.totals, self.mode, self.presence, new_tables() if tables is None else tables,
         )
