@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partita.metrics import bcubed as bcubed
+    from partita.models.attributes import Category as Category
+    from partita.models.attributes import Date as Date
+    from partita.models.attributes import Text as Text
     from partita.models.base import Model as Model
     from partita.models.bernoulli import Bernoulli as Bernoulli
     from partita.models.black_box import BlackBox as BlackBox
     from partita.models.categorical import Categorical as Categorical
     from partita.models.gaussian import Gaussian as Gaussian
     from partita.models.multivariate import MultivariateGaussian as MultivariateGaussian
+    from partita.models.ngram import Ngram as Ngram
+    from partita.models.record import Record as Record
     from partita.offline.agglomerative import Agglomerative as Agglomerative
     from partita.offline.gibbs import Gibbs as Gibbs
     from partita.posterior import Posterior as Posterior
@@ -38,6 +43,11 @@ _HOMES = {
     "MultivariateGaussian": "models.multivariate",
     "Categorical": "models.categorical",
     "Bernoulli": "models.bernoulli",
+    "Ngram": "models.ngram",
+    "Record": "models.record",
+    "Text": "models.attributes",
+    "Category": "models.attributes",
+    "Date": "models.attributes",
     "BlackBox": "models.black_box",
     "DirichletProcess": "priors",
     "bcubed": "metrics",

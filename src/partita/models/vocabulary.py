@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from partita._typing import Array
+from partita._typing import Array, Floats, Integers
 from partita.models import urns
-from partita.models.corpus import END, START, Letters
+from partita.models.corpus import END, START
 from partita.models.tables import new_tables
 
 
@@ -25,7 +26,7 @@ class Growing:
         self.array[self.n] = value
         self.n += 1
 
-    def extend(self, values: list[Any]) -> None:
+    def extend(self, values: Sequence[Any]) -> None:
         need = self.n + len(values)
         if need > len(self.array):
             self.array = np.concatenate([self.array, np.zeros(max(need, len(self.array)), self.array.dtype)])
@@ -46,6 +47,7 @@ class Vocabulary:
         self.base = Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
         self.parts, self.items = Growing(np.int64), Growing(np.int64)
+        self.key_cache: dict[tuple[int, str], tuple[int, ...]] = {}
         self.ids: list[dict[Any, int]] = [{} for _ in attributes]
         self.letters: list[dict[str, int]] = [{} for _ in attributes]
         self._new(urns.TOTAL, 0, 0.0)  # of mentions
@@ -57,7 +59,7 @@ class Vocabulary:
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
 
-    def _new(self, kind: int, owner: int, base: float, parts: list[int] = []) -> int:
+    def _new(self, kind: int, owner: int, base: float, parts: Sequence[int] = ()) -> int:
         self.kind.append(kind)
         self.owner.append(owner)
         self.base.append(base)
@@ -109,21 +111,54 @@ class Vocabulary:
             self._new(urns.OF_COMMON, a, 0.0)
         return before, after
 
-    def encode(self, observations: list[list[tuple[int, Any]]]) -> Array:
-        """Store observations, each a list of (attribute, value); returns where each begins and ends."""
-        encoded = np.empty((len(observations), 2))
-        for x, pairs in enumerate(observations):
-            start = self.items.n
-            self.items.extend(sorted({self.value(a, value) for a, value in pairs}, key=self._order))
-            encoded[x] = start, self.items.n
-        return encoded
+    def encode(self, observations: Iterable[Iterable[tuple[int, str]]]) -> Floats:
+        """Store observations, given as attributes and values; returns where each begins and ends."""
+        ends = [self.items.n]
+        for pairs in observations:
+            features = {(a, self.value(a, value)) for a, value in pairs}
+            self.items.extend([feature for _, feature in sorted(features)])
+            ends.append(self.items.n)
+        return np.column_stack([ends[:-1], ends[1:]]).astype(np.float64)
 
-    def _order(self, feature: int) -> tuple[int, int]:
-        return int(self.owner.array[feature]), feature
+    def keys(self, observations: Iterable[Iterable[tuple[int, str]]]) -> tuple[Integers, Integers]:
+        """Keys of observations, one after the other, and where each observation's begin."""
+        starts, keys = [0], []
+        for pairs in observations:
+            for a, value in pairs:
+                keys += self._keys(a, value)
+            starts.append(len(keys))
+        return np.array(starts, np.int64), np.array(keys, np.int64)
+
+    def _keys(self, a: int, value: str) -> tuple[int, ...]:
+        known = self.key_cache.get((a, value))
+        if known is None:
+            texts = {f"{a}={value}"}
+            words = self.attributes[a].words(value)
+            for word in words if len(words) > 1 else value.split(" "):
+                texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
+            known = tuple(stable_key(text) for text in texts)
+            self.key_cache[a, value] = known
+        return known
 
     def family(self, tables: Any = None) -> urns.UrnFamily:
-        """The vocabulary as the kernels read it."""
+        """The vocabulary as the kernels read it, with tables of its own unless they are given."""
         return urns.UrnFamily(
-            self.items.used, self.kind.used, self.owner.used, self.base.used, self.first.used, self.last.used,
-            self.parts.used, self.theta, self.phi, self.totals, self.mode, self.presence, new_tables() if tables is None else tables,
+            items=self.items.used,
+            kind=self.kind.used,
+            owner=self.owner.used,
+            base=self.base.used,
+            first=self.first.used,
+            last=self.last.used,
+            parts=self.parts.used,
+            theta=self.theta,
+            phi=self.phi,
+            totals=self.totals,
+            mode=self.mode,
+            presence=self.presence,
+            tables=new_tables() if tables is None else tables,
         )
+
+
+def stable_key(text: str) -> int:
+    """A 64-bit hash that is the same in every process."""
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)

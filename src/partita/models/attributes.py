@@ -1,0 +1,209 @@
+"""The attributes of a record, and how what they say of an entity is modelled (DESIGN, section 3).
+
+Each kind reads a raw value (``parse``) and tells the vocabulary what the kernels of ``urns.py`` need: which
+words it consists of, how likely the value, a word, a letter is by itself. Hyperparameters are those of the
+urns; :meth:`Record.fit_prior` learns them, and the corpus of values, from data.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from partita.models.base import positive_number
+from partita.models.corpus import LONGEST, Corpus, Letters
+from partita.models.folding import words_of
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """What all kinds share."""
+
+    theta: float = 1.0
+    corpus: Corpus = field(default_factory=Corpus, repr=False)
+
+    kind: ClassVar[str]
+    phi: ClassVar[float] = -1.0
+    order: ClassVar[int] = 1
+    learnt: ClassVar[tuple[str, ...]] = ("theta",)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self  # nothing ever changes it
+
+    def check(self, name: str) -> None:
+        """Raise ValueError if a hyperparameter makes no sense."""
+        for parameter in self.learnt:
+            positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
+
+    def with_corpus(self, counts: Mapping[str, float]) -> Self:
+        """The same attribute, with these counts of its values."""
+        return replace(self, corpus=Corpus(counts))
+
+    def parse(self, raw: Any) -> str:
+        """A raw value as the model compares it; ValueError if it cannot be one."""
+        return " ".join(words_of(as_text(raw)))
+
+    def words(self, value: str) -> list[str]:
+        """The words that a value is composed of."""
+        return []
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        """Whether a value is common, and the log-probability of it, or of being none of the common ones."""
+        raise NotImplementedError
+
+    def word_base(self, word: str) -> tuple[bool, float]:
+        """The same of a word."""
+        raise NotImplementedError
+
+    def context_weight(self, context: str) -> float:
+        """The strength s of a context."""
+        raise NotImplementedError
+
+    def letter_weight(self, context: str, letter: str) -> float:
+        """s·q(letter | context)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Category(Attribute):
+    """One of many values that are either the same or not: an occupation, a country, a genre.
+
+    Parameters
+    ----------
+    theta : float
+        Concentration of the entity's urn: near 0 all its fragments agree, the larger the more they vary.
+    corpus : Corpus
+        How often each value occurs; agreement on a rare one says more.
+    """
+
+    kind: ClassVar[str] = "category"
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        corpus = self.corpus.values
+        count = corpus.counts.get(value, 0)
+        return True, math.log((count + 0.5) / (corpus.total + 0.5 * (len(corpus.counts) + 1)))
+
+
+@dataclass(frozen=True)
+class Text(Attribute):
+    """Names and other short texts, which come in variants.
+
+    Parameters
+    ----------
+    theta : float
+        Concentration of the entity's urn of whole values: the larger, the more variants.
+    phi : float
+        Concentration of its urn of words.
+    strength : float
+        How slowly the entity's letters move away from the corpus: the prior counts of a context.
+    letters : int
+        Order of the n-grams of letters.
+    split : bool
+        Whether texts are divided into words, or spelled as a whole.
+    corpus : Corpus
+        How often each value occurs.
+    """
+
+    phi: float = 1.0  # type: ignore[misc]
+    strength: float = 1.0
+    letters: int = 3
+    split: bool = True
+
+    kind: ClassVar[str] = "text"
+    learnt: ClassVar[tuple[str, ...]] = ("theta", "phi", "strength")
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        if not isinstance(self.letters, int) or self.letters < 1:
+            raise ValueError(f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}")
+
+    @property
+    def order(self) -> int:  # type: ignore[override]
+        return self.letters
+
+    @cached_property
+    def _letters(self) -> Letters:
+        return self.corpus.letters(self.letters, self.split)
+
+    def words(self, value: str) -> list[str]:
+        return value[:LONGEST].split(" ") if self.split else [value[:LONGEST]]
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        values = self.corpus.values
+        if not self.split:
+            return False, 0.0
+        if values.common(value):
+            return True, values.log(value)
+        return False, values.log(value) + self.corpus.log_length(len(self.words(value)))
+
+    def word_base(self, word: str) -> tuple[bool, float]:
+        if not self.split:
+            return False, 0.0
+        words = self.corpus.words
+        return words.common(word), words.log(word)
+
+    def context_weight(self, context: str) -> float:
+        return self.strength
+
+    def letter_weight(self, context: str, letter: str) -> float:
+        return self.strength * self._letters.probability(context, letter)
+
+
+@dataclass(frozen=True)
+class Date(Text):
+    """Dates, of which parts may be wrong, swapped or missing: a text of the words year, month and day.
+
+    Reads dates of Python, ISO 8601 (whole or in part), eight digits, and day, month and year in any order
+    with any separator. What is none of these is read as text.
+    """
+
+    kind: ClassVar[str] = "date"
+
+    def parse(self, raw: Any) -> str:
+        if isinstance(raw, datetime.date):
+            return f"{raw.year:04d} {raw.month:02d} {raw.day:02d}"
+        text = as_text(raw).strip()
+        return date_parts(text) or " ".join(words_of(text))
+
+
+EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")
+PARTS = re.compile(r"\d+")
+DATE = re.compile(r"\d{1,4}(?:[-/. ]\d{1,4}){0,2}(?:[T ]\d\d:\d\d.*)?")
+
+
+def date_parts(text: str) -> str:
+    """Year first, then the other parts in the order given, two digits each; empty if it is no date."""
+    if whole := EIGHT.fullmatch(text):
+        parts = list(whole.groups())
+    elif DATE.fullmatch(text):
+        parts = PARTS.findall(re.split(r"[T ]\d\d:", text)[0])
+    else:
+        return ""
+    years = [part for part in parts if len(part) == 4]
+    others = [part for part in parts if len(part) != 4]
+    if len(years) > 1 or any(not 1 <= int(part) <= 31 for part in others) or not years:
+        return ""
+    return " ".join(years + [f"{int(part):02d}" for part in others])
+
+
+def as_text(raw: Any) -> str:
+    """A raw value as text; ValueError if it is neither text nor a number nor a date."""
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, bool | int | datetime.date):
+        return str(raw)
+    if isinstance(raw, float):
+        return str(int(raw)) if raw.is_integer() else repr(raw)
+    if hasattr(raw, "item") and getattr(raw, "ndim", None) == 0:  # NumPy's scalars
+        return as_text(raw.item())
+    raise ValueError(f"must be text, a number or a date, not {type(raw).__name__}")
+
+
+def is_missing(raw: Any) -> bool:
+    """Whether a raw value says nothing."""
+    return raw is None or (isinstance(raw, str) and not raw.strip()) or raw != raw

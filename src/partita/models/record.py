@@ -1,0 +1,230 @@
+"""Records: what fragments say of an entity, attribute by attribute (DESIGN, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from partita._typing import Array, Floats, Integers
+from partita.models.attributes import Attribute, is_missing
+from partita.models.base import CompiledModel
+from partita.models.tables import WIDTH
+from partita.models.urns import UrnFamily
+from partita.models.vocabulary import Vocabulary
+
+OTHER = "*"  # the attribute that stands for those not in the schema
+
+
+class TextModel(CompiledModel):
+    """Base of the models whose clusters are tables of counts of values, words and letters."""
+
+    reads_rows: ClassVar[bool] = False
+    _vocabulary: Vocabulary
+
+    def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
+        """What a validated observation says: attributes, by number, and values."""
+        raise NotImplementedError
+
+    def encoded_width(self, X: Any) -> int:
+        return 2
+
+    def encode(self, X: Any) -> Floats:
+        return self._vocabulary.encode([self._pairs(observation) for observation in X])
+
+    def family(self, n_features: int) -> UrnFamily:
+        return self._vocabulary.family()
+
+    def after_encoding(self, family: UrnFamily) -> UrnFamily:
+        return self._vocabulary.family(family.tables)
+
+    def width(self, n_features: int) -> int:
+        return WIDTH
+
+    def keys(self, X: Any) -> tuple[Integers, Integers]:
+        """Keys of candidates: values and words, and how words begin, of each attribute."""
+        return self._vocabulary.keys([self._pairs(observation) for observation in X])
+
+
+class Record(TextModel):
+    """A product of attribute models: the likelihood of what fragments say of one entity.
+
+    A fragment is a mapping from attribute to a value or a list of values. Given the entity its attributes are
+    independent, and an absent one costs nothing but what its absence says of the entity's kind.
+
+    Parameters
+    ----------
+    attributes : mapping from name to Text, Category, Value, Number, Date or None
+        None has an attribute ignored. The name "*" stands for all that are not named; without it they are
+        refused.
+    rate : float
+        Prior number of fragments behind how often an entity mentions each attribute; 0 switches off that
+        which attributes are mentioned is evidence.
+    presence : mapping from name to float, optional
+        The share of fragments that mention each attribute. ``fit_prior`` counts them.
+
+    Examples
+    --------
+    >>> import partita as pt
+    >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Charles Babbage"},
+    ...              {"name": "A. Lovelace", "born": 1815}, {"name": ["Babbage", "Charles Babbage"]}]
+    >>> model = pt.Record({"name": pt.Text(), "born": pt.Date()}).fit_prior(fragments)
+    >>> pt.SplitSMC(model, alpha=1.0).fit_predict(fragments)
+    array([0, 1, 0, 1])
+    """
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Attribute | None] | None = None,
+        rate: float = 2.0,
+        presence: Mapping[str, float] | None = None,
+    ) -> None:
+        self.attributes = attributes
+        self.rate = rate
+        self.presence = presence
+
+    # ------------------------------------------------------------------ schema
+
+    @classmethod
+    def infer(cls, fragments: Any) -> Record:
+        """A schema that suits the fragments; nothing is fitted yet."""
+        from partita.models.schema import inferred
+
+        return cls(inferred(check_fragments(fragments)))
+
+    def to_toml(self) -> str:
+        """The schema as TOML, to be edited and read again with :meth:`from_toml`."""
+        from partita.models.schema import to_toml
+
+        return to_toml(self)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Record:
+        """The schema that a TOML document describes; nothing is fitted yet."""
+        from partita.models.schema import from_toml
+
+        return from_toml(cls, text)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that is fitted, as JSON can hold it."""
+        from partita.models.schema import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, contents: dict[str, Any]) -> Record:
+        """The model that :meth:`to_json` describes."""
+        from partita.models.schema import from_json
+
+        return from_json(cls, contents)
+
+    # ------------------------------------------------------------------ learning
+
+    def fit_prior(self, X: Any, labels: Array | None = None) -> Record:
+        """Frequencies and hyperparameters by empirical Bayes.
+
+        Parameters
+        ----------
+        X : list of mappings
+            Fragments, of which a sample of some thousand is clustered to learn from.
+        labels : array, optional
+            True clusters. With them one pass of counting does. Without, clustering and learning take turns:
+            in how many clusters each value occurs, how much attributes vary within clusters.
+
+        Returns
+        -------
+        Record
+            A new model; this one is left as it is.
+        """
+        from partita.models.record_prior import fit_prior
+
+        return fit_prior(self, self.validate(X), labels)
+
+    # ------------------------------------------------------------------ for the samplers
+
+    def check(self, n_features: int) -> None:
+        names, models = self._modelled()
+        for name, model in zip(names, models, strict=True):
+            model.check(name)
+        if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
+            raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
+        shares = self.presence or {}
+        expected = np.array([shares.get(name, 1e-3) for name in names]) * self.rate
+        self._number = {name: number for number, name in enumerate(names)}
+        self._models = models
+        self._vocabulary = Vocabulary(models, np.concatenate([expected, [expected.sum(), self.rate]]))
+
+    def _modelled(self) -> tuple[list[str], list[Attribute]]:
+        """The attributes that are not ignored."""
+        if not self.attributes:
+            raise ValueError("Record needs attributes; give them, or let Record.infer(fragments) find them")
+        for name, model in self.attributes.items():
+            if model is not None and not isinstance(model, Attribute):
+                raise TypeError(f"attribute {name!r} must be Text, Category, … or None, got {model!r}")
+        kept = {name: model for name, model in self.attributes.items() if model is not None}
+        if not kept:
+            raise ValueError("Record needs an attribute that is not ignored")
+        return list(kept), list(kept.values())
+
+    def validate(self, X: Any) -> list[Any]:
+        attributes = self.attributes or {}
+        fragments = check_fragments(X)
+        for row, fragment in enumerate(fragments):
+            for name, values in fragment.items():
+                known = name if name in attributes else OTHER
+                if known not in attributes:
+                    raise ValueError(
+                        f"row {row}: unknown attribute {name!r}; the schema has {', '.join(map(repr, attributes))}"
+                    )
+                model = attributes[known]
+                for value in values if model is not None else []:
+                    try:
+                        model.parse(value)
+                    except ValueError as error:
+                        raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+        return fragments
+
+    def _pairs(self, observation: Mapping[str, list[Any]]) -> Iterable[tuple[int, str]]:
+        number, models = self._number, self._models
+        for name, values in observation.items():
+            a = number.get(name)
+            if a is not None:
+                for value in values:
+                    yield a, models[a].parse(value)
+            elif OTHER in number and name not in (self.attributes or {}):
+                for value in values:
+                    yield number[OTHER], f"{name} {models[number[OTHER]].parse(value)}"
+
+
+def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
+    """Fragments as mappings from attribute to the list of values that say something."""
+    if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
+        X = X.to_dict("records")
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
+    fragments = []
+    for row, fragment in enumerate(X):
+        if not isinstance(fragment, Mapping):
+            raise TypeError(f"row {row} must be a mapping from attribute to values, got {type(fragment).__name__}")
+        fragments.append(check_fragment(row, fragment))
+    if not fragments:
+        raise ValueError("there is no fragment: at least one is needed")
+    return fragments
+
+
+def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
+    """One fragment, with every attribute's values in a list, and without those that say nothing."""
+    found = {}
+    for name, values in fragment.items():
+        if not isinstance(name, str):
+            raise TypeError(f"row {row}: attributes are named by text, got {name!r}")
+        if isinstance(values, list | tuple | set | frozenset):
+            kept = [value for value in values if not is_missing(value)]
+        elif isinstance(values, Mapping):
+            raise ValueError(f"row {row}, attribute {name!r}: must be a value or a list of values, not a mapping")
+        else:
+            kept = [] if is_missing(values) else [values]
+        if kept:
+            found[name] = kept
+    return found

@@ -1,0 +1,179 @@
+"""Schemas of records: inferred from data, written as TOML and read again; fitted models as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import Counter
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from partita.models.attributes import Attribute, Category, Date, Text, as_text, date_parts
+from partita.models.folding import words_of
+
+KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Date)}
+LOOKED_AT = 5000  # fragments that a schema is inferred from
+ENOUGH = 0.95  # share of values, or of fragments, for a rule
+REPEATED = 5.0  # mean occurrences of a value from which an attribute is a category
+
+
+# ---------------------------------------------------------------------- inference
+
+
+def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | None]:
+    """Attributes and their kinds; those that only repeat a part of another are ignored."""
+    if len(fragments) > LOOKED_AT:
+        rows = np.random.default_rng(0).permutation(len(fragments))[:LOOKED_AT]
+        looked_at = [fragments[row] for row in rows]
+    else:
+        looked_at = fragments
+    names = dict.fromkeys(name for fragment in fragments for name in fragment)
+    values: dict[str, list[Any]] = {name: [] for name in names}
+    for fragment in looked_at:
+        for name, said in fragment.items():
+            values[name] += said
+    if not names:
+        raise ValueError("there is nothing to infer a schema from: no fragment says anything")
+    if len(names) == 1:
+        return {name: Text(letters=2, strength=0.3, split=False) for name in names}
+    repeated = repetitions(looked_at, list(names))
+    found: dict[str, Attribute | None] = {
+        name: None if name in repeated else kind_of(values[name]) for name in names
+    }
+    return found | {"*": Category()}
+
+
+def kind_of(values: list[Any]) -> Attribute:
+    """The kind that suits an attribute with such values."""
+    texts = [as_text(value) for value in values if _is_plain(value)]
+    if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
+        return Date()
+    distinct = len({" ".join(words_of(text)) for text in texts})
+    return Category() if len(texts) >= REPEATED * distinct else Text()
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        as_text(value)
+    except ValueError:
+        return False
+    return True
+
+
+def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[str]:
+    """Attributes whose words are all among those of another one, in nearly all fragments that have them.
+
+    A full name beside its parts says everything once more, and would count twice.
+    """
+    mentioned = Counter(name for fragment in fragments for name in fragment)
+    usual = [name for name in names if mentioned[name] >= 0.2 * len(fragments)]
+    words = [
+        {name: frozenset(w for v in fragment[name] if _is_plain(v) for w in words_of(as_text(v))) for name in usual if name in fragment}
+        for fragment in fragments[:2000]
+    ]
+    dropped: set[str] = set()
+    for part in usual:
+        for whole in usual:
+            if part == whole or whole in dropped or part in dropped:
+                continue
+            own = [said for said in words if part in said]
+            within = sum(whole in said and said[part] <= said[whole] for said in own)
+            if within >= ENOUGH * max(len(own), 1):
+                dropped.add(part)
+    return dropped
+
+
+# ---------------------------------------------------------------------- TOML
+
+
+def to_toml(model: Any) -> str:
+    """See :meth:`Record.to_toml`."""
+    lines = [f"rate = {float(model.rate)!r}", ""]
+    for name, attribute in (model.attributes or {}).items():
+        lines.append(f"[attributes.{json.dumps(name, ensure_ascii=False)}]")
+        if attribute is None:
+            lines += ['kind = "ignore"', ""]
+            continue
+        lines.append(f'kind = "{attribute.kind}"')
+        for parameter in parameters_of(attribute):
+            value = getattr(attribute, parameter)
+            lines.append(f"{parameter} = {json.dumps(value)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def from_toml(kind: Any, text: str) -> Any:
+    """See :meth:`Record.from_toml`."""
+    try:
+        contents = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the schema is not TOML: {error}") from None
+    unknown = set(contents) - {"rate", "attributes"}
+    if unknown:
+        raise ValueError(f"the schema has unknown entries: {', '.join(sorted(unknown))}")
+    described = contents.get("attributes")
+    if not isinstance(described, dict) or not described:
+        raise ValueError("the schema needs a table [attributes.NAME] for each attribute")
+    model = kind({name: attribute_from(name, table) for name, table in described.items()}, contents.get("rate", 2.0))
+    model.check(1)
+    return model
+
+
+def attribute_from(name: str, table: Any) -> Attribute | None:
+    """The attribute that a table describes."""
+    if not isinstance(table, dict) or not isinstance(table.get("kind"), str):
+        raise ValueError(f"attribute {name!r} needs kind = one of {', '.join(map(repr, [*KINDS, 'ignore']))}")
+    given = dict(table)
+    kind = given.pop("kind")
+    if kind == "ignore":
+        return None
+    if kind not in KINDS:
+        raise ValueError(f"attribute {name!r} has kind {kind!r}; it must be one of {', '.join(map(repr, [*KINDS, 'ignore']))}")
+    allowed = set(parameters_of(KINDS[kind]))
+    for parameter, value in given.items():
+        if parameter not in allowed:
+            raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {', '.join(sorted(allowed))}")
+        if not isinstance(value, bool | int | float) or not math.isfinite(value):
+            raise ValueError(f"attribute {name!r}: {parameter} must be a finite number, got {value!r}")
+    return KINDS[kind](**given)
+
+
+def parameters_of(attribute: Any) -> list[str]:
+    """The names of an attribute's hyperparameters."""
+    return [entry.name for entry in fields(attribute) if entry.name != "corpus"]
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def to_json(model: Any) -> dict[str, Any]:
+    """See :meth:`Record.to_json`."""
+    attributes = {
+        name: None
+        if attribute is None
+        else {"kind": attribute.kind, "corpus": attribute.corpus.counts}
+        | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
+        for name, attribute in (model.attributes or {}).items()
+    }
+    return {"attributes": attributes, "rate": model.rate, "presence": model.presence}
+
+
+def from_json(kind: Any, contents: dict[str, Any]) -> Any:
+    """See :meth:`Record.from_json`."""
+    attributes: dict[str, Attribute | None] = {}
+    for name, table in contents["attributes"].items():
+        if table is None:
+            attributes[name] = None
+            continue
+        given = dict(table)
+        counts = given.pop("corpus")
+        if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
+            raise ValueError(f"attribute {name!r}: the corpus makes no sense")
+        attribute = attribute_from(name, given)
+        attributes[name] = None if attribute is None else attribute.with_corpus(counts)
+    model = kind(attributes, contents["rate"], contents["presence"])
+    model.check(1)
+    return model
