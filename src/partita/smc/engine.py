@@ -21,11 +21,14 @@ from partita.models.base import CompiledModel, Model
 from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
+from partita.smc.candidates import candidates_of, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
+from partita.smc.index import filled_index, new_index, store_keys
+from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill
 from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, assemble, dismantle, grown, new_state
+from partita.smc.state import Settings, assemble, dismantle, grown, index_of, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
 
@@ -61,22 +64,24 @@ def views(state):
 
 @kernel
 def used_clusters(state):
-    """Ids of the clusters in use, in no particular order, the empty one first."""
-    found = np.zeros(state.n_clusters, np.int64)
+    """Ids of the candidates' clusters, in no particular order, the empty one first."""
+    size = 1
+    for q in range(state.n_candidates):
+        size += state.subproblems[state.candidates[q]].clusters
+    found = np.zeros(size, np.int64)
     count = 1
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows > 0:
-            for k in range(sub.clusters):
-                found[count] = state.cells[sub.cells + sub.columns + k]
-                count += 1
-    return found[:count]
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        for k in range(sub.clusters):
+            found[count] = state.cells[sub.cells + sub.columns + k]
+            count += 1
+    return found
 
 
 @kernel
 def count_observation(state):
     """For a user's model: one observation more is in."""
-    state.n_observations += 1
+    count_in(state)
 
 
 @kernel
@@ -105,6 +110,8 @@ class Engine:
         Width of the data, before and after the model has encoded them.
     log_alpha : float
     seed : int
+    candidates : "auto" or callable, optional
+        Which subproblems an observation meets, as in :class:`~partita.SplitSMC`; all if it is None.
     """
 
     def __init__(
@@ -115,6 +122,7 @@ class Engine:
         n_encoded: int,
         log_alpha: float,
         seed: int,
+        candidates: Any = None,
     ) -> None:
         self.model = model
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
@@ -124,7 +132,9 @@ class Engine:
         width = n_encoded + 1  # of a user's model: the totals, and log p(c)
         if isinstance(model, CompiledModel):
             self.family, width = model.family(n_features), model.width(n_features)
-        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self.candidates, self._keys_of = candidates, key_function(candidates, model)
+        indexed = self._keys_of is not None
+        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed, indexed)
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
@@ -137,15 +147,16 @@ class Engine:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
-        state = copies, counts, settings, log_alpha, random
+        state = copies, counts, settings, log_alpha, random, kept_keys(self._state)
         contents = self.__dict__ | {"_state": state, "_posterior": None}
         del contents["lock"]
         return contents
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
-        parts, counts, settings, log_alpha, random = contents["_state"]
+        parts, counts, settings, log_alpha, random, (indexed, *keys) = contents["_state"]
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
-        state = assemble(copies, counts, settings, log_alpha, np.uint64(random))
+        index = filled_index(*keys) if indexed else new_index(0)
+        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index)
         self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | {"_state": state}
 
     @property
@@ -209,9 +220,15 @@ class Engine:
             check_possible(self.model, self.family, self.widths[0], encoded)
         return encoded
 
-    def store(self, encoded: Floats) -> int:
-        """Store observations without looking at them yet; returns the number stored in all."""
+    def keys(self, X: Any) -> Keys:
+        """The keys by which the rows of ``X`` find candidates; TypeError for one that can be no key."""
+        return EVERYTHING if self._keys_of is None else self._keys_of(X)
+
+    def store(self, encoded: Floats, keys: Keys = EVERYTHING) -> int:
+        """Store observations and their keys without looking at them yet; returns the number stored in all."""
         self.first_row = self.n_observations
+        if self._keys_of is not None:
+            store_keys(index_of(self.state), self.first_row, *keys)
         n = self.first_row + len(encoded)
         if not append(self.state, encoded):
             self.state = grown(self.state, n)
@@ -279,7 +296,7 @@ class Engine:
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
 
     def log_marginals_with(self, encoded: Floats, who: str) -> tuple[Array, Floats]:
-        """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
+        """A user's model: the candidates' clusters, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
         after = log_marginals(self.model, statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
@@ -294,10 +311,12 @@ class Engine:
 
     def _put_in(self, x: int, who: str) -> None:
         _, _, _, data, _ = views(self.state)
+        candidates_of(self.state, x)
         used, after = self.log_marginals_with(data[x], who)
         self.set_gains(used, after)
         while not place(self.state, x):
             self.state = grown(self.state)
+            candidates_of(self.state, x)
             self.set_gains(used, after)
         statistics, _, _, data, created = views(self.state)
         child, parent = created[:, 0], created[:, 1]
