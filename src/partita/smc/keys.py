@@ -92,6 +92,11 @@ def checked(model: Model, X: Any) -> Keys:
 
 def ordered(starts: Integers, keys: Integers) -> Keys:
     """The distinct keys of each row in ascending order."""
+    ascends = np.ones(len(keys) + 1, bool)
+    ascends[1:-1] = keys[1:] > keys[:-1]
+    ascends[starts] = True
+    if ascends.all():
+        return starts, keys
     row = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     order = np.lexsort((keys, row))
     row, keys = row[order], keys[order]

@@ -39,13 +39,14 @@ class CandidateReport:
 
     def __str__(self) -> str:
         return (
-            f"{len(self.rows)} rows: {self.reached.mean():.1%} of the probability reached, best cluster missed "
-            f"by {self.missed.mean():.1%}; {self.scored.mean():.1f} of {self.n_subproblems} subproblems scored"
-        ).replace("%", " %")
+            f"probability reached: {100 * self.reached.mean():.1f} %\n"
+            f"best cluster missed: {100 * self.missed.mean():.1f} % of {len(self.rows)} rows\n"
+            f"subproblems scored: {self.scored.mean():.1f} of {self.n_subproblems}"
+        )
 
 
 def candidate_report(engine: Any, rows: Integers, X: Any, labels: Integers) -> CandidateReport:
-    """Compare the candidates of the rows ``X``, which are the given ones of a larger array, with everything."""
+    """Compare the candidates of the rows ``X`` with everything; ``rows`` are their numbers elsewhere."""
     encoded, keys = engine.encode(X), engine.keys(X)
     reached, missed, scored = np.empty(len(X)), np.zeros(len(X), bool), np.empty(len(X), np.int64)
     with engine.lock:

@@ -239,10 +239,12 @@ class SplitSMC(Clusterer):
         Examples
         --------
         >>> import numpy as np, partita as pt
-        >>> X = np.repeat(np.arange(0.0, 5000.0, 10.0), 4)[:, None] + np.tile([0.0, 0.5, 0.2, 0.1], 500)[:, None]
+        >>> X = np.array([[10.0 * (k % 500) + 0.1 * (k % 7)] for k in range(2500)])
         >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-8), alpha=1.0, candidates="auto")
-        >>> print(sampler.fit(X[:-200]).candidate_report(X[-400:-200] + 0.05))
-        200 rows: 100.0 % of the probability reached, best cluster missed by 0.0 %; 1.0 of 450 subproblems scored
+        >>> print(sampler.fit(X[:2000]).candidate_report(X[2000:]))
+        probability reached: 100.0 %
+        best cluster missed: 0.0 % of 200 rows
+        subproblems scored: 1.0 of 500
         """
         engine, n = self._fitted(), whole("n", n, 1)
         X = self._validated(X, reset=False)

@@ -31,7 +31,7 @@ from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 
 MAGIC = b"PARTITA"
 VERSION = 2
-SINCE = {"key_counts": 2, "keys": 2}  # arrays that older versions lack, where they count as empty
+SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
 LIMITS = {  # of the settings, in their order
     "particles": (1, 2**31),
@@ -145,7 +145,7 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         header = json.loads(raw[start:at])
         if version == 1:
             header = header | {"candidates": None}
-            header["arrays"] = header["arrays"] | dict.fromkeys(SINCE, [0])
+            header["arrays"] = header["arrays"] | {name: [0] for name in SINCE}
         shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{path} is damaged: its header cannot be read") from error
