@@ -8,6 +8,7 @@ code, observations meet that need not, which costs time and changes no likelihoo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -25,13 +26,13 @@ def key_function(candidates: Any, model: Model) -> Callable[[Any], Keys] | None:
     if candidates is None:
         return None
     if isinstance(candidates, str) and candidates == "auto":
-        return lambda X: ordered(*checked(model, X))
+        return partial(codes_of_model, model)
     if not callable(candidates):
         raise ValueError(
             'candidates must be None, "auto" or a function from an observation to its keys, '
             f"got {candidates!r}"
         )
-    return lambda X: codes_of_rows(candidates, X)
+    return partial(codes_of_rows, candidates)
 
 
 def codes_of_rows(function: Callable[[Any], Any], X: Any) -> Keys:
@@ -71,8 +72,8 @@ def spelt(key: Any) -> bytes:
     raise TypeError(f"{key!r} can be no key; keys are str, int, bytes, or tuples of these")
 
 
-def checked(model: Model, X: Any) -> Keys:
-    """The keys that a model gives rows, if they have the right form."""
+def codes_of_model(model: Model, X: Any) -> Keys:
+    """The keys that a model gives each row."""
     starts, keys = (np.asarray(part) for part in model.keys(X))
     fits = (
         starts.shape == (len(X) + 1,)
@@ -87,7 +88,7 @@ def checked(model: Model, X: Any) -> Keys:
             f"{type(model).__name__}.keys must return where the keys of each row start and the last one's "
             f"end, int64 of shape ({len(X) + 1},), and all keys one after the other, int64"
         )
-    return starts, keys
+    return ordered(starts, keys)
 
 
 def ordered(starts: Integers, keys: Integers) -> Keys:
