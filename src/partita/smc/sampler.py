@@ -60,9 +60,9 @@ class SplitSMC(Clusterer):
         tuple of these: only clusters near observations that share a key are scored, so that the cost of an
         observation does not grow with the number of clusters, and an observation without a match begins a
         cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
-        :class:`MultivariateGaussian` have grid cells, for up to three columns. Common keys are no danger to
-        speed, only useless: from the rarest key on, ``partita.smc.candidates.BUDGET`` observations are
-        visited at most. :meth:`candidate_report` says what is missed.
+        :class:`MultivariateGaussian` have grid cells, for up to three columns. From the rarest key on,
+        ``partita.smc.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
+        costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.
 
