@@ -22,9 +22,9 @@ BUDGET = 1000  # observations that a look-up visits at most
 @inner
 def meet_all(state):
     """Make every subproblem a candidate."""
-    candidates, count = state.candidates, 0
+    candidates, subproblems, count = state.candidates, state.subproblems, 0
     for s in range(state.n_subproblems):
-        if state.subproblems[s].rows > 0:
+        if subproblems[s].rows > 0:
             candidates[count] = s
             count += 1
     state.n_candidates = count

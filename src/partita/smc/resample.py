@@ -65,8 +65,9 @@ def find_light(state, retained):
 @inner
 def drop_none(state):
     """Begin with every candidate."""
+    dropped, candidates = state.dropped, state.candidates
     for q in range(state.n_candidates):
-        state.dropped[state.candidates[q]] = False
+        dropped[candidates[q]] = False
 
 
 @inner

@@ -32,12 +32,12 @@ class Particles(NamedTuple):
 @inner
 def score(state, family, data, x):
     """Score row ``x`` of the data against every cluster of the candidates (paper, eq. 1, in logarithms)."""
-    cells, subproblems = state.cells, state.subproblems
+    cells, subproblems, candidates = state.cells, state.subproblems, state.candidates
     ids = state.child  # long enough, and not in use until x is placed
     ids[0] = 0  # the empty cluster first
     count = 1
     for q in range(state.n_candidates):
-        sub = subproblems[state.candidates[q]]
+        sub = subproblems[candidates[q]]
         first = sub.cells + sub.columns
         for k in range(first, first + sub.clusters):
             ids[count] = cells[k]
@@ -175,14 +175,14 @@ def heaviest(a, b, size):
 @inner
 def pool_putative(state, home, size):
     """The ``size`` heaviest putative particles of the candidates not dropped, heaviest first."""
-    candidates, dropped = state.candidates, state.dropped
+    candidates, dropped, bound = state.candidates, state.dropped, state.bound
     pool = Particles(np.empty(0), np.empty((0, 3), np.int64))
     least = -np.inf
     for q in range(-1, state.n_candidates):
         s = home if q < 0 else candidates[q]  # the home first: its particles rule out most others
         if (q >= 0 and s == home) or dropped[s]:
             continue
-        if q < 0 or state.bound[s] > least:
+        if q < 0 or bound[s] > least:
             pool = heaviest(pool, expand(state, s, home, least), size)
             if pool.weight.shape[0] == size:
                 least = pool.weight[size - 1]
