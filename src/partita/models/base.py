@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from partita._typing import Array, Floats
+from partita._typing import Array, Floats, Integers
 
 
 class Model(BaseEstimator):  # type: ignore[misc]
@@ -58,6 +58,24 @@ class Model(BaseEstimator):  # type: ignore[misc]
 
     def check(self, n_features: int) -> None:
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
+
+    def keys(self, X: Any) -> tuple[Integers, Integers]:
+        """What earlier observations are found by, for ``candidates="auto"``.
+
+        Two observations that may well be of one cluster should share a key, two that cannot should not. The
+        keys of a row depend on that row alone.
+
+        Returns
+        -------
+        starts : int64 array of shape (n + 1,)
+            Where the keys of each row start, and where those of the last one end.
+        keys : int64 array
+            The keys, as 64-bit codes, of one row after the other.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no keys of its own: give a function from an observation to its keys, "
+            "candidates=..., or define keys(X)"
+        )
 
     def encoded_width(self, X: Any) -> int:
         """How many numbers :meth:`encode` makes of an observation like the first one."""
@@ -143,3 +161,8 @@ def per_feature(name: str, value: Any, n_features: int) -> Floats:
 def n_features_of(X: Any) -> int:
     """The width of validated observations; 1 where they are not rows of numbers."""
     return X.shape[1] if isinstance(X, np.ndarray) else 1
+
+
+def taken(X: Any, rows: Integers) -> Any:
+    """Some of validated observations."""
+    return X[rows] if isinstance(X, np.ndarray) else [X[row] for row in rows.tolist()]

@@ -21,11 +21,14 @@ from partita.models.base import CompiledModel, Model
 from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
+from partita.smc.candidates import candidates_of, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
+from partita.smc.index import filled_index, new_index, store_keys
+from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill
 from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, assemble, dismantle, grown, new_state
+from partita.smc.state import Settings, assemble, dismantle, grown, index_of, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
 
 
@@ -61,22 +64,24 @@ def views(state):
 
 @kernel
 def used_clusters(state):
-    """Ids of the clusters in use, in no particular order, the empty one first."""
-    found = np.zeros(state.n_clusters, np.int64)
+    """Ids of the candidates' clusters, in no particular order, the empty one first."""
+    size = 1
+    for q in range(state.n_candidates):
+        size += state.subproblems[state.candidates[q]].clusters
+    found = np.zeros(size, np.int64)
     count = 1
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows > 0:
-            for k in range(sub.clusters):
-                found[count] = state.cells[sub.cells + sub.columns + k]
-                count += 1
-    return found[:count]
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        for k in range(sub.clusters):
+            found[count] = state.cells[sub.cells + sub.columns + k]
+            count += 1
+    return found
 
 
 @kernel
 def count_observation(state):
     """For a user's model: one observation more is in."""
-    state.n_observations += 1
+    count_in(state)
 
 
 @kernel
@@ -105,6 +110,8 @@ class Engine:
         Width of the data, before and after the model has encoded them.
     log_alpha : float
     seed : int
+    candidates : "auto" or callable, optional
+        Which subproblems an observation meets, as in :class:`~partita.SplitSMC`; all if it is None.
     """
 
     def __init__(
@@ -115,13 +122,16 @@ class Engine:
         n_encoded: int,
         log_alpha: float,
         seed: int,
+        candidates: Any = None,
     ) -> None:
         self.model = model
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)
         self.family, width = self._family()
-        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self.candidates, self._keys_of = candidates, key_function(candidates, model)
+        indexed = self._keys_of is not None
+        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed, indexed)
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
@@ -141,15 +151,16 @@ class Engine:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
-        state = copies, counts, settings, log_alpha, random
+        state = copies, counts, settings, log_alpha, random, kept_keys(self._state)
         contents = self.__dict__ | {"_state": state, "_posterior": None}
         del contents["lock"]
         return contents
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
-        parts, counts, settings, log_alpha, random = contents["_state"]
+        parts, counts, settings, log_alpha, random, (indexed, *keys) = contents["_state"]
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
-        state = assemble(copies, counts, settings, log_alpha, np.uint64(random))
+        index = filled_index(*keys) if indexed else new_index(0)
+        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index)
         self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | {"_state": state}
 
     @property
@@ -218,9 +229,15 @@ class Engine:
         """One or several stored observations as :meth:`encode` has returned them."""
         return views(self.state)[3][x]
 
-    def store(self, encoded: Any) -> int:
-        """Store observations without looking at them yet; returns the number stored in all."""
+    def keys(self, X: Any) -> Keys:
+        """The keys by which the rows of ``X`` find candidates; TypeError for one that can be no key."""
+        return EVERYTHING if self._keys_of is None else self._keys_of(X)
+
+    def store(self, encoded: Any, keys: Keys = EVERYTHING) -> int:
+        """Store observations and their keys without looking at them yet; returns the number stored in all."""
         self.first_row = self.n_observations
+        if self._keys_of is not None:
+            store_keys(index_of(self.state), self.first_row, *keys)
         n = self.first_row + len(encoded)
         if not append(self.state, encoded):
             self.state = grown(self.state, n)
@@ -297,7 +314,7 @@ class Engine:
         self.set_gains(*self.log_marginals_with(self.stored(x), f"observation {x}"))
 
     def log_marginals_with(self, encoded: Any, who: str) -> tuple[Array, Floats]:
-        """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
+        """A user's model: the candidates' clusters, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
         after = log_marginals(self.model, statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
@@ -311,10 +328,12 @@ class Engine:
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
     def _put_in(self, x: int, who: str) -> None:
+        candidates_of(self.state, x)
         used, after = self.log_marginals_with(self.stored(x), who)
         self.set_gains(used, after)
         while not place(self.state, x):
             self.state = grown(self.state)
+            candidates_of(self.state, x)
             self.set_gains(used, after)
         self._extend(x, used, after, who)
 

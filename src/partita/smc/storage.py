@@ -34,7 +34,8 @@ from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 
 MAGIC = b"PARTITA"
-VERSION = 1
+VERSION = 2
+SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
 LIMITS = {  # of the settings, in their order
@@ -46,6 +47,9 @@ LIMITS = {  # of the settings, in their order
     "rejuvenation": (0, 2**31),
     "learn_alpha": (0, 1),
 }
+
+
+FUNCTION = "function"  # what a file has in place of a user's function, which it cannot hold
 
 
 class FileError(ValueError):
@@ -61,6 +65,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
     arrays = pack(engine.state)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
+    if callable(parameters.get("candidates")):
+        parameters["candidates"] = FUNCTION
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
@@ -74,6 +80,7 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
         "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
+        "candidates": FUNCTION if callable(engine.candidates) else engine.candidates,
         "log_alpha": float(log_alpha).hex(),
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
@@ -131,11 +138,11 @@ def _plain(value: Any) -> Any:
 # ---------------------------------------------------------------------- reading
 
 
-def load(kind: Any, path: str | PathLike[str], model: Model | None) -> Any:
+def load(kind: Any, path: str | PathLike[str], model: Model | None, candidates: Any) -> Any:
     """Read a sampler of class ``kind`` from ``path``."""
     header, arrays = read(Path(path))
     try:
-        return _sampler(kind, header, arrays, model, path)
+        return _sampler(kind, header, arrays, model, candidates, path)
     except FileError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
@@ -150,11 +157,15 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     start = len(MAGIC) + 9
     if len(raw) < start + 32 or hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise FileError(f"{path} is damaged: it is truncated, or its checksum does not match")
-    if raw[len(MAGIC)] != VERSION:
-        raise FileError(f"{path} has format version {raw[len(MAGIC)]}; this Partita reads version {VERSION}")
+    version = raw[len(MAGIC)]
+    if not 1 <= version <= VERSION:
+        raise FileError(f"{path} has format version {version}; this Partita reads versions 1 to {VERSION}")
     at = start + int.from_bytes(raw[start - 8 : start], "little")
     try:
         header = json.loads(raw[start:at])
+        if version == 1:
+            header = header | {"candidates": None}
+            header["arrays"] = header["arrays"] | {name: [0] for name in SINCE}
         shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{path} is damaged: its header cannot be read") from error
@@ -177,12 +188,19 @@ def _whole(value: Any, low: int = 0, high: int = 2**62) -> int:
     return value
 
 
-def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, path: Any) -> Any:
+def _sampler(
+    kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, candidates: Any, path: Any
+) -> Any:
     """The sampler that a file describes, or an error of any kind."""
     if header["sampler"] != kind.__name__:
         raise FileError(f"{path} holds a {header['sampler']}: load it with {header['sampler']}.load")
     model = _model(header, model, path)
-    sampler = kind(model=None if header["learnt_model"] is True else model, **header["parameters"])
+    parameters, stored = dict(header["parameters"]), header["candidates"]
+    require(stored in (None, "auto", FUNCTION), "candidates")
+    check_given(candidates, stored, parameters, path)
+    if parameters.get("candidates") == FUNCTION:  # which may have been set since the last fit
+        parameters["candidates"] = candidates
+    sampler = kind(model=None if header["learnt_model"] is True else model, **parameters)
     if isinstance(model, BlackBox):
         model = copy.copy(model)  # with a cache of its own
     n_features, names = _whole(header["n_features"], 1), header["feature_names"]
@@ -196,6 +214,9 @@ def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model:
         *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
     )
     require(not (settings.exact and settings.resampling), "settings")
+    candidates = candidates if stored == FUNCTION else stored
+    require(candidates is None or settings.splitting, "candidates")
+    require((candidates is not None) == (len(arrays["key_counts"]) > 0), "key_counts")
     require(arrays["shapes"][:, 1] <= settings.particles, "shapes")
     log_alpha = float.fromhex(header["log_alpha"])
     require(math.isfinite(log_alpha), "log_alpha")
@@ -203,7 +224,7 @@ def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model:
     model.check(n_features)
     width = model.encode(np.zeros((1, n_features))).shape[1] if isinstance(model, CompiledModel) else None
     require(width in (None, arrays["data"].shape[1]), "data")
-    engine = engine_for(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0)
+    engine = engine_for(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0, candidates)
     empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
     if len(empty) != arrays["statistics"].shape[1]:
         raise FileError(f"{path} does not fit the model: it has other statistics")
@@ -241,6 +262,17 @@ def _restore(engine: BlackBoxEngine, found: Any, path: Any) -> None:
     engine.numbers = engine.evaluator.add(encoded.observations)
     if not engine.agrees(TRIED):
         raise FileError(f"{path} was made with another score than that of the model given")
+
+
+def check_given(given: Any, stored: Any, parameters: dict[str, Any], path: Any) -> None:
+    """Raise FileError unless ``load`` was given a function for the candidates if and only if it needs one."""
+    if FUNCTION in (stored, parameters.get("candidates")):
+        if not callable(given):
+            raise FileError(
+                f"{path} was made with a function for its candidates: pass it, load(path, candidates=...)"
+            )
+    elif given is not None and given != stored:
+        raise FileError(f"{path} was made with candidates={stored!r}, not {given!r}")
 
 
 def _check_data(engine: Engine, path: Any) -> None:
