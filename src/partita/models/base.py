@@ -98,7 +98,10 @@ class CompiledModel(Model):
     """A model with a compiled family."""
 
     def family(self, n_features: int) -> Any:
-        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``."""
+        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``.
+
+        Where it has a field ``tables``, these are new and empty, and belong to whom the family is given.
+        """
         raise TypeError(f"{type(self).__name__} must define family(n_features)")
 
     def after_encoding(self, family: Any) -> Any:
@@ -108,6 +111,16 @@ class CompiledModel(Model):
     def width(self, n_features: int) -> int:
         """Length of a cluster's row of statistics."""
         raise TypeError(f"{type(self).__name__} must define width(n_features)")
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file keeps of the model, as JSON gives it back: hyperparameters, and all that was learnt."""
+        kept: dict[str, Any] = plain(self.get_params(deep=False))
+        return kept
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Any:
+        """The model that :meth:`to_json` was called on; an error of any kind if it cannot be."""
+        return cls(**kept)
 
     def check_encoded(self, data: Floats) -> None:
         """Raise ValueError for data that :meth:`encode` cannot have returned, though they are finite."""
@@ -133,6 +146,17 @@ class CompiledModel(Model):
         from partita.models.empirical_bayes import fit_prior
 
         return fit_prior(self, X, labels)
+
+
+def plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value
 
 
 def positive(name: str, value: Any, minimum: float = 0.0) -> Floats:

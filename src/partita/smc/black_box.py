@@ -8,6 +8,7 @@ score lgamma(|c|) + log p(c), so p(c) is never asked for again; its members are 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from partita.smc.engine import Engine, used_clusters, views
 from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.state import Settings
 from partita.smc.surrogate import (
+    CompiledSurrogate,
     Surrogate,
     members_left,
     members_of,
@@ -88,6 +90,13 @@ class BlackBoxEngine(Engine):
     def _family(self) -> tuple[Any, int]:
         return None, 0 if self.surrogate is None else self.surrogate.width
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"surrogate": copy.copy(self.surrogate)}  # which may own tables
+
+    @property
+    def compiled(self) -> Any:
+        return self.surrogate.family if isinstance(self.surrogate, CompiledSurrogate) else None
+
     @property
     def observations(self) -> list[Any]:
         """What the black box sees."""
@@ -99,10 +108,11 @@ class BlackBoxEngine(Engine):
     # ------------------------------------------------------------------ observations
 
     def encode(self, X: Any) -> Batch:
-        data: Floats = super().encode(X)
-        if self.surrogate is not None:
-            self.surrogate.check(data)
-        return Batch(data, rows_of(X))
+        with self.lock:
+            data: Floats = super().encode(X)
+            if self.surrogate is not None:
+                self.surrogate.check(data)
+            return Batch(data, rows_of(X))
 
     def stored(self, x: Any) -> Batch:
         return Batch(tables(self.state)[3][x], numbers=self.numbers[x])

@@ -30,6 +30,7 @@ from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
 from partita.smc.state import Settings, assemble, dismantle, grown, index_of, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
+from partita.smc.tabled import attached, detached
 
 
 @kernel
@@ -132,6 +133,9 @@ class Engine:
         self.candidates, self._keys_of = candidates, key_function(candidates, model)
         indexed = self._keys_of is not None
         self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed, indexed)
+        self._kept: list[Any] | None = None  # observations that cannot be told from what the state holds
+        if isinstance(model, CompiledModel) and not model.reads_rows:
+            self._kept = []
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
@@ -152,7 +156,8 @@ class Engine:
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
         state = copies, counts, settings, log_alpha, random, kept_keys(self._state)
-        contents = self.__dict__ | {"_state": state, "_posterior": None}
+        own = {"_state": state, "_posterior": None, "family": detached(self.family)}
+        contents = self.__dict__ | own
         del contents["lock"]
         return contents
 
@@ -161,7 +166,9 @@ class Engine:
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
         index = filled_index(*keys) if indexed else new_index(0)
         state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index)
-        self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | {"_state": state}
+        family = attached(contents["family"], contents["model"], contents["widths"][0])
+        own = {"_state": state, "family": family}
+        self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | own
 
     @property
     def state(self) -> Any:
@@ -208,22 +215,33 @@ class Engine:
         return int(progress(self.state)[0])
 
     @property
+    def compiled(self) -> Any:
+        """The family that the state's rows of statistics are of; None if it is not compiled."""
+        return self.family
+
+    @property
+    def observations(self) -> list[Any] | None:
+        """The observations themselves, where a file needs them beside their numbers."""
+        return None if self._kept is None else self._kept[: self.n_observations]
+
+    @property
     def alpha(self) -> float:
         """The concentration."""
         return math.exp(progress(self.state)[2])
 
     def encode(self, X: Any) -> Any:
         """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
-        encoded = self.model.encode(X)
-        if encoded.shape[1] != self.widths[1]:
-            raise ValueError(
-                f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as for "
-                f"the first row, got {encoded.shape[1]}"
-            )
-        if isinstance(self.model, CompiledModel):
-            self.family = self.model.after_encoding(self.family)
-            check_possible(self.model, self.family, self.widths[0], encoded)
-        return encoded
+        with self.lock:  # a vocabulary grows, and tables have working memory
+            encoded = self.model.encode(X)
+            if encoded.shape[1] != self.widths[1]:
+                raise ValueError(
+                    f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as "
+                    f"for the first row, got {encoded.shape[1]}"
+                )
+            if isinstance(self.model, CompiledModel):
+                self.family = self.model.after_encoding(self.family)
+                check_possible(self.model, self.family, self.widths[0], encoded)
+            return encoded
 
     def stored(self, x: Any) -> Any:
         """One or several stored observations as :meth:`encode` has returned them."""
@@ -243,6 +261,12 @@ class Engine:
             self.state = grown(self.state, n)
             append(self.state, encoded)
         return n
+
+    def keep(self, X: Any) -> None:
+        """Hold on to the observations just stored, where a file will need them."""
+        if self._kept is not None:
+            del self._kept[self.first_row :]  # of a call that has failed
+            self._kept += X
 
     def run(self, end: int) -> None:
         """Observe the stored data up to ``end``, with the rejuvenation and the learning of α due between."""

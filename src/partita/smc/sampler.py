@@ -175,6 +175,7 @@ class SplitSMC(Clusterer):
             encoded, keys = engine.encode(X), engine.keys(X)
             with engine.changing():
                 end = engine.store(encoded, keys)
+                engine.keep(X)
                 for stop in steps(checkpoints(end - len(X), end), "clustering", progress):
                     engine.run(stop)
             self.model_, self._engine = engine.model, engine

@@ -9,7 +9,6 @@ made. The checksum tells of accidents; that a file made with intent does no harm
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -20,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from partita._estimator import copied
 from partita._typing import Array
-from partita.models.base import CompiledModel, Model
+from partita.models.base import CompiledModel, Model, plain
 from partita.models.bernoulli import Bernoulli
 from partita.models.black_box import BlackBox
 from partita.models.categorical import Categorical
@@ -32,6 +32,7 @@ from partita.smc.black_box import BlackBoxEngine, engine_for
 from partita.smc.engine import Engine, views
 from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
+from partita.smc.tabled import has_tables, rebuild_rows, with_room, without_rows
 
 MAGIC = b"PARTITA"
 VERSION = 2
@@ -63,7 +64,9 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     """Write a fitted sampler to ``path``."""
     engine, model = sampler._fitted(), sampler.model_
     _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
-    arrays = pack(engine.state)
+    arrays, known = pack(engine.state), engine.observations
+    if has_tables(engine.compiled):
+        arrays = without_rows(arrays)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
     if callable(parameters.get("candidates")):
         parameters["candidates"] = FUNCTION
@@ -71,7 +74,7 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
         "sampler": type(sampler).__name__,
-        "parameters": _plain(parameters),
+        "parameters": plain(parameters),
         "model": type(model).__name__,
         "built_in": is_built_in(model),
         "model_parameters": _parameters(model),
@@ -85,8 +88,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
-    if isinstance(engine, BlackBoxEngine):
-        header["observations"] = observations.to_json(engine.observations)
+    if known is not None:
+        header["observations"] = observations.to_json(known)
     text = json.dumps(header).encode()
     contents = [np.ascontiguousarray(arrays[name], dtype).tobytes() for name, dtype in PACKED.items()]
     body = b"".join([MAGIC, bytes([VERSION]), len(text).to_bytes(8, "little"), text, *contents])
@@ -108,7 +111,7 @@ def _parameters(model: Any) -> Any:
     """What a model given to :func:`load` must be like; None where nothing is known of its hyperparameters."""
     if isinstance(model, BlackBox):
         surrogate = None if model.surrogate is None else type(model.surrogate).__name__
-        return _plain(
+        return plain(
             {
                 "temperature": model.temperature,
                 "offset": model.offset,
@@ -116,23 +119,12 @@ def _parameters(model: Any) -> Any:
                 "surrogate": [surrogate, _parameters(model.surrogate)],
             }
         )
-    return _plain(model.get_params(deep=False)) if isinstance(model, CompiledModel) else None
+    return model.to_json() if isinstance(model, CompiledModel) else None
 
 
 def is_built_in(model: Any) -> bool:
     """Whether a model can be made anew from its name and parameters."""
     return type(model) is MODELS.get(type(model).__name__)
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
 
 
 # ---------------------------------------------------------------------- reading
@@ -145,7 +137,7 @@ def load(kind: Any, path: str | PathLike[str], model: Model | None, candidates: 
         return _sampler(kind, header, arrays, model, candidates, path)
     except FileError:
         raise
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: {error}") from error
 
 
@@ -201,20 +193,24 @@ def _sampler(
     if parameters.get("candidates") == FUNCTION:  # which may have been set since the last fit
         parameters["candidates"] = candidates
     sampler = kind(model=None if header["learnt_model"] is True else model, **parameters)
-    if isinstance(model, BlackBox):
-        model = copy.copy(model)  # with a cache of its own
     n_features, names = _whole(header["n_features"], 1), header["feature_names"]
     if model.reads_rows:
         sampler.n_features_in_ = n_features
     if names:
         require(len(names) == n_features and all(isinstance(name, str) for name in names), "feature_names")
         sampler.feature_names_in_ = np.array(names, dtype=object)
-    require(len(header["settings"]) == len(LIMITS), "settings")
-    settings = Settings(
-        *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
+    sampler.model_ = copied(model)  # with a cache or vocabulary of its own
+    sampler._engine = _engine(
+        header, arrays, sampler.model_, n_features, candidates if stored == FUNCTION else stored, path
     )
-    require(not (settings.exact and settings.resampling), "settings")
-    candidates = candidates if stored == FUNCTION else stored
+    return sampler
+
+
+def _engine(
+    header: dict[str, Any], arrays: dict[str, Array], model: Any, n_features: int, candidates: Any, path: Any
+) -> Engine:
+    """The engine that a file describes, or an error of any kind."""
+    settings = _settings(header)
     require(candidates is None or settings.splitting, "candidates")
     require((candidates is not None) == (len(arrays["key_counts"]) > 0), "key_counts")
     require(arrays["shapes"][:, 1] <= settings.particles, "shapes")
@@ -222,21 +218,32 @@ def _sampler(
     require(math.isfinite(log_alpha), "log_alpha")
     check(arrays)
     model.check(n_features)
-    width = model.encode(np.zeros((1, n_features))).shape[1] if isinstance(model, CompiledModel) else None
-    require(width in (None, arrays["data"].shape[1]), "data")
-    engine = engine_for(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0, candidates)
+    found = _observations(header, model, n_features, len(arrays["data"]))
+    width = _encoded_width(model, n_features, found, arrays["data"])
+    engine = engine_for(model, settings, n_features, width, log_alpha, 0, candidates)
     empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
+    if has_tables(engine.compiled):
+        arrays = with_room(arrays, width, len(empty))
     if len(empty) != arrays["statistics"].shape[1]:
         raise FileError(f"{path} does not fit the model: it has other statistics")
     next_alpha = _whole(header["next_alpha"])
     random = _whole(header["random"], high=2**64 - 1)
     engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random)
-    if isinstance(engine, BlackBoxEngine):
-        _restore(engine, observations.from_json(header["observations"], len(arrays["data"])), path)
-    else:
+    if found is not None:
+        _restore(engine, found, path)
+    if not isinstance(engine, BlackBoxEngine):
         _check_data(engine, path)
-    sampler.model_, sampler._engine = model, engine
-    return sampler
+    return engine
+
+
+def _settings(header: dict[str, Any]) -> Settings:
+    """The settings, each within its limits."""
+    require(len(header["settings"]) == len(LIMITS), "settings")
+    settings = Settings(
+        *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
+    )
+    require(not (settings.exact and settings.resampling), "settings")
+    return settings
 
 
 def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
@@ -247,7 +254,7 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
             raise FileError(
                 f"{path} was made with a model of your own: pass it, load(path, model={name}(...))"
             )
-        return MODELS[name](**parameters)
+        return MODELS[name].from_json(parameters)
     if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
         raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
     if parameters is not None and _parameters(given) != parameters:
@@ -255,13 +262,39 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
     return given
 
 
-def _restore(engine: BlackBoxEngine, found: Any, path: Any) -> None:
-    """Give a black box its observations, which must be those that the surrogate has encoded."""
-    encoded = engine.encode(found)
-    require(np.array_equal(encoded.data, views(engine.state)[3]), "observations")
-    engine.numbers = engine.evaluator.add(encoded.observations)
-    if not engine.agrees(TRIED):
-        raise FileError(f"{path} was made with another score than that of the model given")
+def _observations(header: dict[str, Any], model: Model, n_features: int, n: int) -> Any:
+    """The observations themselves, where the model needs more than their numbers; None where it does not."""
+    if not isinstance(model, BlackBox) and (model.reads_rows or not isinstance(model, CompiledModel)):
+        return None
+    found = observations.from_json(header["observations"], n)
+    if not model.reads_rows:
+        return model.validate(found)
+    require(isinstance(found, np.ndarray) and found.shape == (n, n_features), "observations")
+    return found
+
+
+def _encoded_width(model: Model, n_features: int, found: Any, data: Array) -> int:
+    """How many numbers the model makes of an observation; that of the file must be the same."""
+    if found is not None:
+        return model.encoded_width(found)
+    if isinstance(model, CompiledModel):
+        require(model.encode(np.zeros((1, n_features))).shape[1] == data.shape[1], "data")
+    return data.shape[1]
+
+
+def _restore(engine: Engine, found: Any, path: Any) -> None:
+    """Give an engine its observations, which must be those whose numbers the file holds, if it holds any."""
+    encoded, data = engine.encode(found), views(engine.state)[3]
+    numbers = encoded.data if isinstance(engine, BlackBoxEngine) else encoded
+    if has_tables(engine.compiled):
+        data[:] = numbers
+        rebuild_rows(engine.state, engine.compiled)
+    require(np.array_equal(numbers, data), "observations")
+    engine.keep(found)
+    if isinstance(engine, BlackBoxEngine):
+        engine.numbers = engine.evaluator.add(encoded.observations)
+        if not engine.agrees(TRIED):
+            raise FileError(f"{path} was made with another score than that of the model given")
 
 
 def check_given(given: Any, stored: Any, parameters: dict[str, Any], path: Any) -> None:

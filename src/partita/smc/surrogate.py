@@ -20,6 +20,7 @@ from partita.models.families import begin, gains
 from partita.smc import refine
 from partita.smc.remove import shrink
 from partita.smc.step import extend_created
+from partita.smc.tabled import attached, detached
 
 
 class Surrogate(Protocol):
@@ -60,10 +61,19 @@ class CompiledSurrogate:
         self.model, self.n_features = model, n_features
         self.family, self.width = model.family(n_features), model.width(n_features)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which own their tables, if there are any."""
+        return self.__dict__ | {"family": detached(self.family)}
+
+    def __setstate__(self, contents: dict[str, Any]) -> None:
+        family = attached(contents["family"], contents["model"], contents["n_features"])
+        self.__dict__ = contents | {"family": family}
+
     def start(self, state: Any) -> None:
         write_empty(state, self.family, self.n_features)
 
     def check(self, encoded: Floats) -> None:
+        self.family = self.model.after_encoding(self.family)
         check_possible(self.model, self.family, self.n_features, encoded)
 
     def gains(self, state: Any, used: Integers, encoded: Floats, who: str) -> None:
