@@ -17,7 +17,7 @@ def usage(sampler: pt.SplitSMC) -> dict[str, int]:
     parts, counts, *_ = dismantle(sampler._engine.state)
     count = dict(zip(COUNTS, counts.tolist(), strict=True))
     bytes_of = {name: part.nbytes for name, part in zip(ARRAYS, parts, strict=True)}
-    working = 8 * (3 * len(parts[3]) + len(parts[5]))
+    working = 8 * 3 * len(parts[3]) + (8 * 4 + 1) * len(parts[5])
     return {"bytes": sum(bytes_of.values()) + working, "live_cells": count["live_cells"]}
 
 

@@ -288,6 +288,82 @@ def test_each_fit_begins_with_an_empty_cache():
     assert sampler.model_ is not black
 
 
+# ---------------------------------------------------------------------- candidates
+
+
+def one_key(x):
+    return ["all"]
+
+
+def cell(x):
+    """Neighbours share a key, most others do not."""
+    return [(round(x[0] / 3.0), round(x[1] / 3.0))]
+
+
+@each_surrogate
+def test_a_key_that_all_share_changes_nothing(surrogate):
+    X, new = rows_of("gaussian", 40), rows_of("gaussian", 10, seed=8)
+    black = pt.BlackBox(Closed(), **SURROGATES[surrogate] | {"n_proposals": 6})
+    exact = pt.SplitSMC(black, 1.0, 10, rejuvenation=1, random_state=5).fit(X)
+    indexed = pt.SplitSMC(black, 1.0, 10, rejuvenation=1, random_state=5, candidates=one_key).fit(X)
+    assert summary(indexed) == summary(exact)
+    assert np.array_equal(indexed.predict_proba(new), exact.predict_proba(new))
+    assert summary(indexed.refine(1)) == summary(exact.refine(1))
+
+
+@each_surrogate
+def test_candidates_the_same_as_with_the_compiled_model(surrogate):
+    X, new = rows_of("gaussian", 50), rows_of("gaussian", 25, seed=8)
+    parameters = {"candidates": cell, "rejuvenation": 1, "random_state": 5}
+    compiled = pt.SplitSMC(MODEL, 1.0, 10, **parameters).fit(X)
+    black = pt.SplitSMC(pt.BlackBox(Closed(), **SURROGATES[surrogate]), 1.0, 10, **parameters).fit(X)
+    assert_same(black, compiled)
+    ours, theirs = black.candidate_report(new), compiled.candidate_report(new)
+    np.testing.assert_allclose(ours.reached, theirs.reached, atol=1e-9)
+    assert np.array_equal(ours.scored, theirs.scored)
+    assert 0 < ours.missed.sum() < 25
+    np.testing.assert_allclose(black.predict_proba(new), compiled.predict_proba(new), atol=1e-9)
+    assert_same(black.refine(1), compiled.refine(1))
+
+
+@each_surrogate
+def test_only_the_candidates_are_asked_for(surrogate):
+    closed = Closed()
+    black = pt.BlackBox(closed, **SURROGATES[surrogate])
+    X = 100.0 * np.arange(60)[:, None] + np.zeros((1, 2))
+    sampler = pt.SplitSMC(black, 1.0, 5, candidates=lambda x: [round(x[0] / 100)]).fit(X)
+    assert sampler.labels_.max() == 59
+    assert max(map(len, closed.batches)) == 1  # all are alone, and meet nobody
+    closed.batches.clear()
+    sampler.partial_fit(X[7:9] + 0.1)
+    assert closed.batches == [[1, 2], [1, 2]]
+    assert sampler.predict(X[7:8]).tolist() == [7]
+
+
+def test_candidates_of_words_and_a_file(path):
+    """Observations that are no arrays; a file asks for the function, and whether the score is the same."""
+    black = pt.BlackBox(letters, surrogate=Letters(), n_proposals=2)
+    sampler = pt.SplitSMC(black, 1.0, 10, candidates=set, random_state=0).fit(WORDS[:6])
+    sampler.save(path)
+    loaded = pt.SplitSMC.load(path, model=black, candidates=set)
+    for each in (sampler, loaded):
+        report = each.candidate_report(["teat", "xyz", "zoz", "oo"], n=3, random_state=0)
+        assert report.reached.min() > 0.9
+        assert report.scored.max() == 1
+        assert each.partial_fit(WORDS[6:]).labels_.tolist() == TRUE
+    with pytest.raises(pt.smc.storage.FileError, match="another score"):
+        pt.SplitSMC.load(path, pt.BlackBox(lambda clusters: [-9.0] * len(clusters), Letters(), 2), set)
+
+
+def test_a_black_box_has_the_keys_of_its_surrogate():
+    X = 100.0 * np.arange(30)[:, None]
+    black = pt.BlackBox(Closed(), surrogate=pt.Gaussian(rate=0.1, precision=1e-6))
+    sampler = pt.SplitSMC(black, 1.0, 5, candidates="auto").fit(X)
+    assert sampler.candidate_report(X + 0.1).scored.tolist() == [1] * 30
+    with pytest.raises(ValueError, match="BlackBox has no keys of its own"):
+        pt.SplitSMC(pt.BlackBox(Closed()), candidates="auto").fit(X)
+
+
 # ---------------------------------------------------------------------- observations of any kind
 
 

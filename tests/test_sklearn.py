@@ -98,6 +98,8 @@ def test_parameters(kind):
     names = {"model", "alpha", "rejuvenation", "random_state"}
     if kind is not pt.Greedy:
         names |= {"n_particles", "resampling", "weights", "merging"}
+    if kind is not pt.SMC:
+        names |= {"candidates"}
     assert set(kind().get_params(deep=False)) == names
     sampler = make(kind)
     assert {"model__shape", "model__rate", "model__mean", "model__precision"} <= set(sampler.get_params())

@@ -73,10 +73,14 @@ def own_copy(name: str, model: Any, X: Any) -> Model:
     """A copy of a model that suits the data; TypeError or ValueError if it is none or does not."""
     if not isinstance(model, Model):
         raise TypeError(f"{name} must be a partita model, got {type(model).__name__}; see partita.Model")
-    # The built-in ones are a few numbers; what a user's model holds may be large.
-    own = clone(model) if isinstance(model, CompiledModel) else copy.copy(model)
+    own = copied(model)
     own.check(n_features_of(X))
     return own
+
+
+def copied(model: Model) -> Model:
+    """A copy of a model. The built-in ones are a few numbers; what a user's model holds may be large."""
+    return clone(model) if isinstance(model, CompiledModel) else copy.copy(model)
 
 
 def check_finite(X: Floats) -> None:

@@ -58,6 +58,8 @@ def compile_the_rest() -> None:
         "weights": np.log([0.75, 0.25]),
         "scores": np.zeros(3),
         "statistics": np.zeros((3, width)),
+        "key_counts": np.zeros(0, np.int64),
+        "keys": np.zeros(0, np.int64),
     }
     engine.state = grown(unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0), 3)
     engine.posterior.labels()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from partita._typing import Array, Floats
+from partita._typing import Array, Floats, Integers
 
 
 class Model(BaseEstimator):  # type: ignore[misc]
@@ -59,6 +59,24 @@ class Model(BaseEstimator):  # type: ignore[misc]
     def check(self, n_features: int) -> None:
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
+    def keys(self, X: Any) -> tuple[Integers, Integers]:
+        """What earlier observations are found by, for ``candidates="auto"``.
+
+        Two observations that may well be of one cluster should share a key, two that cannot should not. The
+        keys of a row depend on that row alone.
+
+        Returns
+        -------
+        starts : int64 array of shape (n + 1,)
+            Where the keys of each row start, and where those of the last one end.
+        keys : int64 array
+            The keys, as 64-bit codes, of one row after the other.
+        """
+        raise ValueError(
+            f"{type(self).__name__} has no keys of its own: give a function from an observation to its keys, "
+            "candidates=..., or define keys(X)"
+        )
+
     def encoded_width(self, X: Any) -> int:
         """How many numbers :meth:`encode` makes of an observation like the first one."""
         return self.encode(X[:1]).shape[1]
@@ -80,7 +98,10 @@ class CompiledModel(Model):
     """A model with a compiled family."""
 
     def family(self, n_features: int) -> Any:
-        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``."""
+        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``.
+
+        Where it has a field ``tables``, these are new and empty, and belong to whom the family is given.
+        """
         raise TypeError(f"{type(self).__name__} must define family(n_features)")
 
     def after_encoding(self, family: Any) -> Any:
@@ -90,6 +111,16 @@ class CompiledModel(Model):
     def width(self, n_features: int) -> int:
         """Length of a cluster's row of statistics."""
         raise TypeError(f"{type(self).__name__} must define width(n_features)")
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file keeps of the model, as JSON gives it back: hyperparameters, and all that was learnt."""
+        kept: dict[str, Any] = plain(self.get_params(deep=False))
+        return kept
+
+    @classmethod
+    def from_json(cls, kept: dict[str, Any]) -> Any:
+        """The model that :meth:`to_json` was called on; an error of any kind if it cannot be."""
+        return cls(**kept)
 
     def check_encoded(self, data: Floats) -> None:
         """Raise ValueError for data that :meth:`encode` cannot have returned, though they are finite."""
@@ -115,6 +146,17 @@ class CompiledModel(Model):
         from partita.models.empirical_bayes import fit_prior
 
         return fit_prior(self, X, labels)
+
+
+def plain(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    return value
 
 
 def positive(name: str, value: Any, minimum: float = 0.0) -> Floats:
@@ -143,3 +185,8 @@ def per_feature(name: str, value: Any, n_features: int) -> Floats:
 def n_features_of(X: Any) -> int:
     """The width of validated observations; 1 where they are not rows of numbers."""
     return X.shape[1] if isinstance(X, np.ndarray) else 1
+
+
+def taken(X: Any, rows: Integers) -> Any:
+    """Some of validated observations."""
+    return X[rows] if isinstance(X, np.ndarray) else [X[row] for row in rows.tolist()]

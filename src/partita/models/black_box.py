@@ -160,6 +160,13 @@ class BlackBox(Model):
         """What the surrogate needs of the observations."""
         return np.empty((len(X), 0)) if self.surrogate is None else self.surrogate.encode(X)
 
+    def encoded_width(self, X: Any) -> int:
+        return 0 if self.surrogate is None else self.surrogate.encoded_width(X)
+
+    def keys(self, X: Any) -> tuple[Integers, Integers]:
+        """Those of the surrogate."""
+        return super().keys(X) if self.surrogate is None else self.surrogate.keys(X)
+
     def evaluator(self) -> Evaluator:
         """Begin with an empty cache, for other observations than before."""
         self._evaluator = Evaluator(self)

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita._kernel import inner
-from partita._typing import Floats
+from partita._typing import Floats, Integers
 from partita.models.base import CompiledModel, per_feature, positive, positive_number
+from partita.models.grid import grid_keys, reach
 
 
 class GaussianFamily(NamedTuple):
@@ -182,6 +183,9 @@ class Gaussian(CompiledModel):
     def encode(self, X: Floats) -> Floats:
         d = X.shape[1]
         return np.ascontiguousarray((X - per_feature("mean", self.mean, d)) / self._scale(d))
+
+    def keys(self, X: Floats) -> tuple[Integers, Integers]:
+        return grid_keys("Gaussian", self.encode(X), reach(2.0 * self.shape))
 
     def family(self, n_features: int) -> GaussianFamily:
         jacobian = -np.log(self._scale(n_features)).sum()

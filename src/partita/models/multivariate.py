@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita._kernel import inner
-from partita._typing import Array, Floats
+from partita._typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, per_feature, positive, positive_number
+from partita.models.grid import grid_keys, reach
 
 
 class MultivariateFamily(NamedTuple):
@@ -258,6 +259,12 @@ class MultivariateGaussian(CompiledModel):
                 encoded[:, i] -= factor[i, j] * encoded[:, j]
             encoded[:, i] /= factor[i, i]
         return np.ascontiguousarray(encoded)
+
+    def keys(self, X: Floats) -> tuple[Integers, Integers]:
+        # One dimension's variance is inverse-gamma, with d − 1 degrees of freedom fewer than the matrix.
+        whole = self._freedom(X.shape[1])
+        freedom = max(whole - X.shape[1] + 1.0, 2.0)
+        return grid_keys("MultivariateGaussian", self.encode(X), reach(freedom) * math.sqrt(whole / freedom))
 
     def family(self, n_features: int) -> MultivariateFamily:
         jacobian = -np.log(np.diag(self._factor(n_features))).sum()

@@ -172,3 +172,20 @@ def copy_table(tables, statistics, child, parent, extra):
     statistics[child, USED] = used
 
 
+@kernel
+def kept_tables(tables):
+    """Copies of what tables are made from: the pool as far as it is in use, and its free pieces."""
+    return tables.pool[: tables.end].copy(), tables.free.copy()
+
+
+@kernel
+def fill_tables(tables, pool, free):
+    """Write contents that :func:`kept_tables` has returned."""
+    tables.pool, tables.end, tables.free = pool.copy(), pool.shape[0], free.copy()
+
+
+def filled_tables(pool: Any, free: Any) -> Any:
+    """Tables with such contents, and working memory of their own."""
+    tables = new_tables()
+    fill_tables(tables, pool, free)
+    return tables

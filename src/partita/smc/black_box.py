@@ -1,13 +1,14 @@
 """The engine for a black box: which clusters to ask it for, and what is kept of the answers.
 
 A new observation goes through the same four steps as under any model that is not compiled. Its gains come
-from one call of the black box, for the clusters that the surrogate proposes (all of them without one) and for
-the observation alone; the gains of all others are −inf. Of each cluster the state keeps its score
-lgamma(|c|) + log p(c), so p(c) is never asked for again; its members are read off the particles.
+from one call of the black box, for the observation alone and for the clusters of the candidates, all of them
+or those that the surrogate proposes; the gains of all others are −inf. Of each cluster the state keeps its
+score lgamma(|c|) + log p(c), so p(c) is never asked for again; its members are read off the particles.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,12 @@ from scipy.special import gammaln
 from partita._typing import Array, Floats, Integers
 from partita.models.base import Model
 from partita.models.black_box import BlackBox, Evaluator
+from partita.smc.candidates import candidates_of_row
 from partita.smc.engine import Engine, used_clusters, views
+from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.state import Settings
 from partita.smc.surrogate import (
+    CompiledSurrogate,
     Surrogate,
     members_left,
     members_of,
@@ -42,9 +46,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, k: int) -> Batch:
-        """Observation ``k`` of a batch from outside."""
-        return Batch(self.data[k], [self.observations[k]])
+    def __getitem__(self, k: int | slice) -> Batch:
+        """Observation ``k`` of a batch from outside, or several."""
+        observations = self.observations[k] if isinstance(k, slice) else [self.observations[k]]
+        return Batch(self.data[k], observations)
 
 
 class BlackBoxEngine(Engine):
@@ -68,6 +73,8 @@ class BlackBoxEngine(Engine):
         n_encoded: int,
         log_alpha: float,
         seed: int,
+        candidates: Any = None,
+        *,
         evaluator: Evaluator,
     ) -> None:
         self.evaluator = evaluator
@@ -76,12 +83,19 @@ class BlackBoxEngine(Engine):
         self.surrogate: Surrogate | None = None
         if model.surrogate is not None:
             self.surrogate = surrogate_of(model.surrogate, n_features, n_encoded)
-        super().__init__(model, settings, n_features, n_encoded, log_alpha, seed)
+        super().__init__(model, settings, n_features, n_encoded, log_alpha, seed, candidates)
         if self.surrogate is not None:
             self.surrogate.start(self.state)
 
     def _family(self) -> tuple[Any, int]:
         return None, 0 if self.surrogate is None else self.surrogate.width
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"surrogate": copy.copy(self.surrogate)}  # which may own tables
+
+    @property
+    def compiled(self) -> Any:
+        return self.surrogate.family if isinstance(self.surrogate, CompiledSurrogate) else None
 
     @property
     def observations(self) -> list[Any]:
@@ -89,22 +103,23 @@ class BlackBoxEngine(Engine):
         return [self.evaluator.observations[number] for number in self.numbers.tolist()]
 
     def like(self, settings: Settings, log_alpha: float, seed: int) -> Engine:
-        return BlackBoxEngine(self.model, settings, *self.widths, log_alpha, seed, self.evaluator)
+        return BlackBoxEngine(self.model, settings, *self.widths, log_alpha, seed, evaluator=self.evaluator)
 
     # ------------------------------------------------------------------ observations
 
     def encode(self, X: Any) -> Batch:
-        data: Floats = super().encode(X)
-        if self.surrogate is not None:
-            self.surrogate.check(data)
-        return Batch(data, rows_of(X))
+        with self.lock:
+            data: Floats = super().encode(X)
+            if self.surrogate is not None:
+                self.surrogate.check(data)
+            return Batch(data, rows_of(X))
 
     def stored(self, x: Any) -> Batch:
         return Batch(tables(self.state)[3][x], numbers=self.numbers[x])
 
-    def store(self, encoded: Any) -> int:
+    def store(self, encoded: Any, keys: Keys = EVERYTHING) -> int:
         n, numbers = self.n_observations, encoded.numbers
-        end = super().store(encoded.data)
+        end = super().store(encoded.data, keys)
         if numbers is None:
             last = int(self.numbers[n - 1]) if n else -1
             numbers = self.evaluator.add(encoded.observations, after=last)
@@ -126,6 +141,7 @@ class BlackBoxEngine(Engine):
     def agrees(self, n: int) -> bool:
         """Whether the black box still says of the n smallest clusters what the state keeps of them."""
         _, clusters, _, _ = tables(self.state)
+        candidates_of_row(self.state, *EVERYTHING, 0)
         ids = used_clusters(self.state)[1:]
         ids = ids[np.argsort(clusters["size"][ids], kind="stable")[:n]]
         sets = [self.numbers[m] for m in pieces(members_of(self.state, ids))]
@@ -142,7 +158,7 @@ class BlackBoxEngine(Engine):
             self.surrogate.gains(self.state, used_clusters(self.state), row.data, who)
 
     def log_marginals_with(self, encoded: Any, who: str) -> tuple[Array, Floats]:
-        """The empty cluster and those worth asking for, and log p(c ∪ {x}) of each."""
+        """The empty cluster and those of the candidates worth asking for, and log p(c ∪ {x}) of each."""
         ids = used_clusters(self.state)[1:]
         if self.surrogate is not None:
             self.surrogate.gains(self.state, np.append(0, ids), encoded.data, who)
@@ -207,11 +223,16 @@ def rows_of(X: Any) -> list[Any]:
 
 
 def engine_for(
-    model: Model, settings: Settings, n_features: int, n_encoded: int, log_alpha: float, seed: int
+    model: Model,
+    settings: Settings,
+    n_features: int,
+    n_encoded: int,
+    log_alpha: float,
+    seed: int,
+    candidates: Any = None,
 ) -> Engine:
-    """An empty engine for this model."""
+    """An empty engine for this model; parameters as for :class:`~partita.smc.engine.Engine`."""
+    others = (settings, n_features, n_encoded, log_alpha, seed, candidates)
     if isinstance(model, BlackBox):
-        return BlackBoxEngine(
-            model, settings, n_features, n_encoded, log_alpha, seed, evaluator=model.evaluator()
-        )
-    return Engine(model, settings, n_features, n_encoded, log_alpha, seed)
+        return BlackBoxEngine(model, *others, evaluator=model.evaluator())
+    return Engine(model, *others)

@@ -21,12 +21,16 @@ from partita.models.base import CompiledModel, Model
 from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
+from partita.smc.candidates import candidates_of, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
+from partita.smc.index import filled_index, new_index, store_keys
+from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill
 from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, assemble, dismantle, grown, new_state
+from partita.smc.state import Settings, assemble, dismantle, grown, index_of, new_state
 from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
+from partita.smc.tabled import attached, detached
 
 
 @kernel
@@ -61,22 +65,24 @@ def views(state):
 
 @kernel
 def used_clusters(state):
-    """Ids of the clusters in use, in no particular order, the empty one first."""
-    found = np.zeros(state.n_clusters, np.int64)
+    """Ids of the candidates' clusters, in no particular order, the empty one first."""
+    size = 1
+    for q in range(state.n_candidates):
+        size += state.subproblems[state.candidates[q]].clusters
+    found = np.zeros(size, np.int64)
     count = 1
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows > 0:
-            for k in range(sub.clusters):
-                found[count] = state.cells[sub.cells + sub.columns + k]
-                count += 1
-    return found[:count]
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        for k in range(sub.clusters):
+            found[count] = state.cells[sub.cells + sub.columns + k]
+            count += 1
+    return found
 
 
 @kernel
 def count_observation(state):
     """For a user's model: one observation more is in."""
-    state.n_observations += 1
+    count_in(state)
 
 
 @kernel
@@ -105,6 +111,8 @@ class Engine:
         Width of the data, before and after the model has encoded them.
     log_alpha : float
     seed : int
+    candidates : "auto" or callable, optional
+        Which subproblems an observation meets, as in :class:`~partita.SplitSMC`; all if it is None.
     """
 
     def __init__(
@@ -115,13 +123,19 @@ class Engine:
         n_encoded: int,
         log_alpha: float,
         seed: int,
+        candidates: Any = None,
     ) -> None:
         self.model = model
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)
         self.family, width = self._family()
-        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed)
+        self.candidates, self._keys_of = candidates, key_function(candidates, model)
+        indexed = self._keys_of is not None
+        self._state: Any = new_state(n_encoded, width, settings, log_alpha, seed, indexed)
+        self._kept: list[Any] | None = None  # observations that cannot be told from what the state holds
+        if isinstance(model, CompiledModel) and not model.reads_rows:
+            self._kept = []
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
@@ -141,16 +155,20 @@ class Engine:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
-        state = copies, counts, settings, log_alpha, random
-        contents = self.__dict__ | {"_state": state, "_posterior": None}
+        state = copies, counts, settings, log_alpha, random, kept_keys(self._state)
+        own = {"_state": state, "_posterior": None, "family": detached(self.family)}
+        contents = self.__dict__ | own
         del contents["lock"]
         return contents
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
-        parts, counts, settings, log_alpha, random = contents["_state"]
+        parts, counts, settings, log_alpha, random, (indexed, *keys) = contents["_state"]
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
-        state = assemble(copies, counts, settings, log_alpha, np.uint64(random))
-        self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | {"_state": state}
+        index = filled_index(*keys) if indexed else new_index(0)
+        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index)
+        family = attached(contents["family"], contents["model"], contents["widths"][0])
+        own = {"_state": state, "family": family}
+        self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | own
 
     @property
     def state(self) -> Any:
@@ -197,35 +215,58 @@ class Engine:
         return int(progress(self.state)[0])
 
     @property
+    def compiled(self) -> Any:
+        """The family that the state's rows of statistics are of; None if it is not compiled."""
+        return self.family
+
+    @property
+    def observations(self) -> list[Any] | None:
+        """The observations themselves, where a file needs them beside their numbers."""
+        return None if self._kept is None else self._kept[: self.n_observations]
+
+    @property
     def alpha(self) -> float:
         """The concentration."""
         return math.exp(progress(self.state)[2])
 
     def encode(self, X: Any) -> Any:
         """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
-        encoded = self.model.encode(X)
-        if encoded.shape[1] != self.widths[1]:
-            raise ValueError(
-                f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as for "
-                f"the first row, got {encoded.shape[1]}"
-            )
-        if isinstance(self.model, CompiledModel):
-            self.family = self.model.after_encoding(self.family)
-            check_possible(self.model, self.family, self.widths[0], encoded)
-        return encoded
+        with self.lock:  # a vocabulary grows, and tables have working memory
+            encoded = self.model.encode(X)
+            if encoded.shape[1] != self.widths[1]:
+                raise ValueError(
+                    f"{type(self.model).__name__}.statistics must always return {self.widths[1]} columns, as "
+                    f"for the first row, got {encoded.shape[1]}"
+                )
+            if isinstance(self.model, CompiledModel):
+                self.family = self.model.after_encoding(self.family)
+                check_possible(self.model, self.family, self.widths[0], encoded)
+            return encoded
 
     def stored(self, x: Any) -> Any:
         """One or several stored observations as :meth:`encode` has returned them."""
         return views(self.state)[3][x]
 
-    def store(self, encoded: Any) -> int:
-        """Store observations without looking at them yet; returns the number stored in all."""
+    def keys(self, X: Any) -> Keys:
+        """The keys by which the rows of ``X`` find candidates; TypeError for one that can be no key."""
+        return EVERYTHING if self._keys_of is None else self._keys_of(X)
+
+    def store(self, encoded: Any, keys: Keys = EVERYTHING) -> int:
+        """Store observations and their keys without looking at them yet; returns the number stored in all."""
         self.first_row = self.n_observations
+        if self._keys_of is not None:
+            store_keys(index_of(self.state), self.first_row, *keys)
         n = self.first_row + len(encoded)
         if not append(self.state, encoded):
             self.state = grown(self.state, n)
             append(self.state, encoded)
         return n
+
+    def keep(self, X: Any) -> None:
+        """Hold on to the observations just stored, where a file will need them."""
+        if self._kept is not None:
+            del self._kept[self.first_row :]  # of a call that has failed
+            self._kept += X
 
     def run(self, end: int) -> None:
         """Observe the stored data up to ``end``, with the rejuvenation and the learning of α due between."""
@@ -297,7 +338,7 @@ class Engine:
         self.set_gains(*self.log_marginals_with(self.stored(x), f"observation {x}"))
 
     def log_marginals_with(self, encoded: Any, who: str) -> tuple[Array, Floats]:
-        """A user's model: the clusters in use, and log p(c ∪ {x}) of each."""
+        """A user's model: the candidates' clusters, and log p(c ∪ {x}) of each."""
         statistics, clusters, _, _, _ = views(self.state)
         used = used_clusters(self.state)
         after = log_marginals(self.model, statistics[used, :-1] + encoded, clusters["size"][used] + 1.0, who)
@@ -311,10 +352,12 @@ class Engine:
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
     def _put_in(self, x: int, who: str) -> None:
+        candidates_of(self.state, x)
         used, after = self.log_marginals_with(self.stored(x), who)
         self.set_gains(used, after)
         while not place(self.state, x):
             self.state = grown(self.state)
+            candidates_of(self.state, x)
             self.set_gains(used, after)
         self._extend(x, used, after, who)
 

@@ -9,7 +9,9 @@ subproblems' slots:
 - ``shapes``: of each subproblem its slot and its numbers of rows, columns and clusters;
 - ``free_slots``: the slots that subproblems to come will take, in that order, which decides ties;
 - ``cells``: (rows × columns) of each subproblem, clusters numbered within it;
-- ``weights`` of the rows, ``scores`` and ``statistics`` of the clusters.
+- ``weights`` of the rows, ``scores`` and ``statistics`` of the clusters;
+- ``key_counts``: how many keys each observation has, nothing where candidates are not in use; ``keys``: those
+  of one observation after the other, each in ascending order.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from partita._typing import Array, Integers
+from partita.smc.candidates import kept_keys
+from partita.smc.index import filled_index, new_index
 from partita.smc.state import (
     ARRAYS,
     BLOCK,
@@ -41,6 +45,8 @@ PACKED: dict[str, np.dtype[Any]] = {
     "weights": np.dtype("<f8"),
     "scores": np.dtype("<f8"),
     "statistics": np.dtype("<f8"),
+    "key_counts": np.dtype("<i8"),
+    "keys": np.dtype("<i8"),
 }
 DIMENSIONS = {name: 2 if name in ("data", "shapes", "statistics") else 1 for name in PACKED}
 
@@ -69,6 +75,7 @@ def chain(first: int, following: Integers) -> list[int]:
 def pack(state: Any) -> dict[str, Array]:
     """The arrays that :func:`unpack` makes the state from."""
     parts, counts, _, _, _, _ = dismantle(state)
+    _, starts, keys = kept_keys(state)
     part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
     blocks, subproblems = part["blocks"], part["subproblems"][: count["n_subproblems"]]
     slots = np.flatnonzero(subproblems["rows"] > 0)
@@ -97,6 +104,8 @@ def pack(state: Any) -> dict[str, Array]:
         "weights": part["weights"][ragged(live["weights"], live["rows"])],
         "scores": part["clusters"]["score"][ids],
         "statistics": part["statistics"][ids],
+        "key_counts": np.diff(starts),
+        "keys": keys,
     }
 
 
@@ -131,6 +140,7 @@ def check(packed: dict[str, Array]) -> None:
         require(np.isfinite(packed[name]), name)
     check_weights(packed["weights"], offsets(rows))
     check_cells(packed["cells"].astype(np.int64), rows, columns, clusters)
+    check_keys(packed["key_counts"], packed["keys"], len(members))
 
 
 def check_weights(weights: Array, starts: Integers) -> None:
@@ -163,6 +173,17 @@ def check_cells(cells: Integers, rows: Integers, columns: Integers, clusters: In
     np.add.at(of_column, column, scramble(scramble(row) + of_cell))
     require(len(np.unique(of_row)) == len(of_row), "cells")
     require(len(np.unique(of_column)) == len(of_column), "cells")
+
+
+def check_keys(counts: Integers, keys: Integers, n: int) -> None:
+    """Each observation's keys are distinct and in ascending order, or there are none at all."""
+    require(len(counts) in (0, n), "key_counts")
+    require((counts >= 0) & (counts <= len(keys)), "key_counts")
+    require(counts.sum() == len(keys), "key_counts")
+    ascends = keys[1:] > keys[:-1]
+    first = offsets(counts)[counts > 0]
+    ascends[first[1:] - 1] = True
+    require(ascends, "keys")
 
 
 def scramble(values: Array) -> Array:
@@ -224,7 +245,9 @@ def unpack(
         packed["weights"].copy(),
     )
     numbers = np.array(list(counts.values()), np.int64)
-    return assemble(arrays, numbers, np.array(settings, np.int64), log_alpha, np.uint64(random))
+    starts = np.append(0, np.cumsum(packed["key_counts"]))
+    index = filled_index(starts, packed["keys"]) if len(starts) > 1 else new_index(0)
+    return assemble(arrays, numbers, np.array(settings, np.int64), log_alpha, np.uint64(random), index)
 
 
 def _observations(members: Integers, sizes: Integers) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 
 from partita._kernel import inner, kernel
 from partita._typing import Floats, Integers
+from partita.smc.candidates import candidates_of_row, find_candidates, find_candidates_of_row
+from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.update import find_home, score
 
 
@@ -23,15 +25,15 @@ def spread(state, labels, out):
     find_home(state)  # for the bounds
     new = state.log_alpha + gain[0]
     top = new
-    for s in range(state.n_subproblems):
-        top = max(top, state.bound[s])
+    for q in range(state.n_candidates):
+        top = max(top, state.bound[state.candidates[q]])
     n = out.shape[0]
     for k in range(n):
         out[k] = 0.0
     out[n - 1] = math.exp(new - top)
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows == 0 or state.bound[s] < top - 745.0:  # below that, exp gives 0
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        if state.bound[state.candidates[q]] < top - 745.0:  # below that, exp gives 0
             continue
         at = sub.cells + sub.columns + sub.clusters
         for i in range(sub.rows):
@@ -50,9 +52,10 @@ def spread(state, labels, out):
 
 
 @kernel
-def spread_rows(state, family, data, labels, out):
-    """:func:`spread` for each row of the data."""
+def spread_rows(state, family, data, starts, keys, labels, out):
+    """:func:`spread` for each row of the data, with its keys."""
     for x in range(data.shape[0]):
+        find_candidates_of_row(state, starts, keys, x)
         score(state, family, data, x)
         spread(state, labels, out[x])
 
@@ -69,6 +72,7 @@ def log_density_ahead(state, family, end):
     labels, out = np.zeros(state.n_observations, np.int64), np.empty(2)
     total = 0.0
     for x in range(state.n_observations, end):
+        find_candidates(state, x)
         score(state, family, state.data, x)
         total += spread(state, labels, out)
     return total
@@ -89,14 +93,15 @@ def log_prequential(engine: Any, encoded: Floats) -> float:
     return total
 
 
-def predictive(engine: Any, encoded: Floats, labels: Integers) -> Floats:
-    """Probabilities of each label and of a new cluster, shape (n, K + 1)."""
+def predictive(engine: Any, encoded: Floats, labels: Integers, keys: Keys = EVERYTHING) -> Floats:
+    """Probabilities of each label and of a new cluster, shape (n, K + 1), from the rows' candidates."""
     out = np.zeros((len(encoded), int(labels.max()) + 2))
     with engine.lock:
         if engine.family is not None:
-            spread_rows(engine.state, engine.family, encoded, labels, out)
+            spread_rows(engine.state, engine.family, encoded, *keys, labels, out)
             return out
         for k in range(len(encoded)):
+            candidates_of_row(engine.state, *keys, k)
             engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
             spread_scored(engine.state, labels, out[k])
     return out

@@ -17,6 +17,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.families import extend
+from partita.smc.candidates import candidates_of, find_candidates
 from partita.smc.remove import gain_of
 from partita.smc.split import new_block, split
 from partita.smc.state import Settings, dismantle, grown, has_room, uniform
@@ -139,9 +140,10 @@ def install(engine: Any, subproblems: list[int], members: Integers, labels: Inte
 
 
 def neighbour(engine: Any, s: int, x: int) -> int:
-    """The subproblem other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
+    """The candidate other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
     if engine.family is not None:
         return int(best_other(engine.state, engine.family, s, x))
+    candidates_of(engine.state, x)
     engine.gains_for_others(x)
     return int(best_other_scored(engine.state, s))
 
@@ -223,15 +225,12 @@ def canonical(ids):
 
 @kernel
 def best_other_scored(state, s):
-    """Given the gains, the subproblem other than ``s`` with the largest one; −1 if there is none."""
+    """Given the gains, the candidate other than ``s`` with the largest one; −1 if there is none."""
     find_home(state)  # for the bounds
     best = -1
-    for other in range(state.n_subproblems):
-        if (
-            other != s
-            and state.subproblems[other].rows > 0
-            and (best < 0 or state.bound[other] > state.bound[best])
-        ):
+    for q in range(state.n_candidates):
+        other = state.candidates[q]
+        if other != s and (best < 0 or state.bound[other] > state.bound[best]):
             best = other
     return best
 
@@ -239,6 +238,7 @@ def best_other_scored(state, s):
 @kernel
 def best_other(state, family, s, x):
     """:func:`best_other_scored` for a compiled family."""
+    find_candidates(state, x)
     score(state, family, state.data, x)
     return best_other_scored(state, s)
 

@@ -41,9 +41,11 @@ def normalise(weights, n):
 
 
 @inner
-def find_light(retained, m, dropped):
-    """Mark the subproblems that hold at most 1/m of the weight; true if any retained particle is of one."""
-    share = np.zeros(dropped.shape[0])
+def find_light(state, retained):
+    """Mark the candidates that hold at most 1/m of the weight; true if any retained particle is of one."""
+    share, dropped, candidates = state.share, state.dropped, state.candidates
+    for q in range(state.n_candidates):
+        share[candidates[q]] = 0.0
     n = retained.weight.shape[0]
     for k in range(n):
         share[retained.where[k, 0]] += math.exp(retained.weight[k])
@@ -51,8 +53,9 @@ def find_light(retained, m, dropped):
     for k in range(n):
         if share[retained.where[k, 0]] > share[top]:
             top = retained.where[k, 0]
-    for s in range(dropped.shape[0]):
-        dropped[s] = s != top and share[s] * m <= 1.0
+    for q in range(state.n_candidates):
+        s = candidates[q]
+        dropped[s] = s != top and share[s] * state.particles <= 1.0
     light = 0
     for k in range(n):
         light += dropped[retained.where[k, 0]]
@@ -60,15 +63,22 @@ def find_light(retained, m, dropped):
 
 
 @inner
+def drop_none(state):
+    """Begin with every candidate."""
+    dropped, candidates = state.dropped, state.candidates
+    for q in range(state.n_candidates):
+        dropped[candidates[q]] = False
+
+
+@inner
 def greedy(state, home):
     """The m heaviest putative particles of the subproblems worth joining."""
-    m = state.particles
-    dropped = np.zeros(state.n_subproblems, np.bool_)
+    drop_none(state)
     decided, refill = False, True
     while refill:
-        retained = pool_putative(state, home, m, dropped)
+        retained = pool_putative(state, home, state.particles)
         normalise(retained.weight, retained.weight.shape[0])
-        refill = not decided and find_light(retained, m, dropped)
+        refill = not decided and find_light(state, retained)
         decided = True
     return retained
 
@@ -152,15 +162,16 @@ def keep_positive(particles, weights):
 def at_random(state, home):
     """Particles retained by one of the schemes that draw at random."""
     size = 0
-    for s in range(state.n_subproblems):
-        size += state.subproblems[s].rows * (state.subproblems[s].columns + 1)
-    dropped = np.zeros(state.n_subproblems, np.bool_)
-    pool = pool_putative(state, home, size, dropped)
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        size += sub.rows * (sub.columns + 1)
+    drop_none(state)
+    pool = pool_putative(state, home, size)
     normalise(pool.weight, pool.weight.shape[0])
     retained = keep_positive(pool, draw(state, pool, state.particles))
-    if find_light(retained, state.particles, dropped):
+    if find_light(state, retained):
         weights = np.empty(retained.weight.shape[0])
         for k in range(weights.shape[0]):
-            weights[k] = 0.0 if dropped[retained.where[k, 0]] else math.exp(retained.weight[k])
+            weights[k] = 0.0 if state.dropped[retained.where[k, 0]] else math.exp(retained.weight[k])
         retained = keep_positive(retained, weights)
     return retained

@@ -7,16 +7,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
 
 from partita._estimator import Clusterer, choice, log_of, whole
 from partita._progress import steps
 from partita._typing import Floats, Integers
-from partita.models.base import Model, n_features_of
+from partita.models.base import Model, n_features_of, taken
 from partita.posterior import Posterior
 from partita.smc import storage
 from partita.smc.black_box import engine_for
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
+from partita.smc.recall import CandidateReport, candidate_report
 from partita.smc.refine import refine
 from partita.smc.state import Settings
 
@@ -53,6 +55,15 @@ class SplitSMC(Clusterer):
         default. Marginal weights are the paper's.
     merging : {"k-best", "multinomial"}
         How subproblems are joined: the heaviest combinations, exactly, or the paper's draw.
+    candidates : None, "auto" or callable
+        Which earlier observations a new one may join. None: all, and every cluster is scored exactly. A
+        function takes one observation, a row of ``X``, and returns its *keys*, each a str, an int, bytes or a
+        tuple of these: only clusters near observations that share a key are scored, so that the cost of an
+        observation does not grow with the number of clusters, and an observation without a match begins a
+        cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
+        :class:`MultivariateGaussian` have grid cells, for up to three columns. From the rarest key on,
+        ``partita.smc.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
+        costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.
 
@@ -91,6 +102,7 @@ class SplitSMC(Clusterer):
         resampling: str = "greedy",
         weights: str | None = None,
         merging: str = "k-best",
+        candidates: Any = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
@@ -100,6 +112,7 @@ class SplitSMC(Clusterer):
         self.resampling = resampling
         self.weights = weights
         self.merging = merging
+        self.candidates = candidates
         self.random_state = random_state
 
     # ------------------------------------------------------------------ learning
@@ -159,9 +172,10 @@ class SplitSMC(Clusterer):
         with self._same_attributes_if_it_fails():
             X = self._validated(X, reset)
             engine = self._start(X, settings, log_alpha) if reset else self._engine
-            encoded = engine.encode(X)
+            encoded, keys = engine.encode(X), engine.keys(X)
             with engine.changing():
-                end = engine.store(encoded)
+                end = engine.store(encoded, keys)
+                engine.keep(X)
                 for stop in steps(checkpoints(end - len(X), end), "clustering", progress):
                     engine.run(stop)
             self.model_, self._engine = engine.model, engine
@@ -169,8 +183,8 @@ class SplitSMC(Clusterer):
 
     def _start(self, X: Any, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
-        width = model.encoded_width(X)
-        return engine_for(model, settings, n_features_of(X), width, log_alpha, self._seed())
+        width, seed = model.encoded_width(X), self._seed()
+        return engine_for(model, settings, n_features_of(X), width, log_alpha, seed, self.candidates)
 
     # ------------------------------------------------------------------ asking
 
@@ -197,17 +211,48 @@ class SplitSMC(Clusterer):
         array of shape (n, K + 1)
             Column k < K: the probability that the row's cluster is cluster k of ``labels_``; a cluster that
             exists in other particles only counts for the labels of its members, in proportion. The last
-            column: the probability of a new cluster.
+            column: the probability of a new cluster. With ``candidates`` a cluster that shares no key with
+            the row has probability 0.
         """
         engine = self._fitted()
-        encoded = engine.encode(self._validated(X, reset=False))
-        return predictive(engine, encoded, self.labels_)
+        X = self._validated(X, reset=False)
+        return predictive(engine, engine.encode(X), self.labels_, engine.keys(X))
 
     def predict(self, X: Any) -> Integers:
         """The most probable cluster of each row of ``X``; −1 stands for a new one."""
         probabilities = self.predict_proba(X)
         best = probabilities.argmax(axis=1)
         return np.where(best == probabilities.shape[1] - 1, -1, best)
+
+    def candidate_report(self, X: Any, n: int = 200, random_state: Any = 0) -> CandidateReport:
+        """What do ``candidates`` miss? Compares them with scoring every cluster. Changes nothing.
+
+        Takes as long as ``n`` rows of :meth:`predict_proba` without candidates.
+
+        Parameters
+        ----------
+        X : array of shape (rows, d)
+            Rows that have not been observed: one that has would find itself.
+        n : int
+            How many of them to look at; all if there are no more.
+        random_state : int, RandomState or None
+            Which of them; the sampler's own generator is left alone.
+
+        Examples
+        --------
+        >>> import numpy as np, partita as pt
+        >>> X = np.array([[10.0 * (k % 500) + 0.1 * (k % 7)] for k in range(2500)])
+        >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-8), alpha=1.0, candidates="auto")
+        >>> print(sampler.fit(X[:2000]).candidate_report(X[2000:]))
+        probability reached: 100.0 %
+        best cluster missed: 0.0 % of 200 rows
+        subproblems scored: 1.0 of 500
+        """
+        engine, n = self._fitted(), whole("n", n, 1)
+        X = self._validated(X, reset=False)
+        rows = check_random_state(random_state).permutation(len(X))[:n]
+        rows.sort()
+        return candidate_report(engine, rows, taken(X, rows), self.labels_)
 
     # ------------------------------------------------------------------ keeping
 
@@ -219,7 +264,7 @@ class SplitSMC(Clusterer):
         storage.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], model: Model | None = None) -> Self:
+    def load(cls, path: str | PathLike[str], model: Model | None = None, candidates: Any = None) -> Self:
         """Read a sampler that :meth:`save` has written.
 
         Parameters
@@ -227,8 +272,10 @@ class SplitSMC(Clusterer):
         path : path
         model : Model, optional
             Needed for a model of your own; the built-in ones are stored in the file.
+        candidates : callable, optional
+            Needed where the sampler was made with a function for its candidates: that function.
         """
-        return storage.load(cls, path, model)
+        return storage.load(cls, path, model, candidates)
 
     # ------------------------------------------------------------------ checks
 
@@ -264,10 +311,32 @@ class SplitSMC(Clusterer):
 class SMC(SplitSMC):
     """Sequential Monte Carlo without splitting (Fearnhead 2004): one subproblem holds everything.
 
-    Parameters and attributes as for :class:`SplitSMC`.
+    Parameters and attributes as for :class:`SplitSMC`, without ``candidates``: there is nothing to choose.
     """
 
     _splitting = False
+    candidates: ClassVar[None] = None  # type: ignore[misc]
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        alpha: float | str = "auto",
+        n_particles: int = 100,
+        *,
+        rejuvenation: int = 0,
+        resampling: str = "greedy",
+        weights: str | None = None,
+        merging: str = "k-best",
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.n_particles = n_particles
+        self.rejuvenation = rejuvenation
+        self.resampling = resampling
+        self.weights = weights
+        self.merging = merging
+        self.random_state = random_state
 
 
 class Greedy(SplitSMC):
@@ -287,11 +356,13 @@ class Greedy(SplitSMC):
         alpha: float | str = "auto",
         *,
         rejuvenation: int = 0,
+        candidates: Any = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
         self.alpha = alpha
         self.rejuvenation = rejuvenation
+        self.candidates = candidates
         self.random_state = random_state
 
 

@@ -33,6 +33,7 @@ from numba.experimental import structref
 
 from partita._kernel import inner, kernel
 from partita._typing import Array
+from partita.smc.index import INDEX, new_index
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
@@ -87,12 +88,18 @@ FIELDS = [
     *((name, types.int64) for name in Settings._fields),
     ("log_alpha", types.float64),
     ("random", types.uint64),  # state of the random number generator
+    ("index", INDEX),  # from keys to observations, where candidates are in use
     # Working memory, which carries nothing from one step to the next:
     ("tick", types.int64),  # the last mark used in ``seen``
     ("gain", types.float64[::1]),  # per cluster: log|c| + log p(x | c)
     ("seen", types.int64[::1]),  # per cluster: mark of the last visit
     ("child", types.int64[::1]),  # per cluster: what c ∪ {x} has become
-    ("bound", types.float64[::1]),  # per subproblem: the largest gain of its clusters
+    ("candidates", types.int64[::1]),  # the subproblems that x is scored against, in order of their slots
+    ("n_candidates", types.int64),
+    ("met", types.int64[::1]),  # per subproblem: mark of the last look-up that found it
+    ("bound", types.float64[::1]),  # per candidate's slot: the largest gain of its clusters
+    ("share", types.float64[::1]),  # per candidate's slot: of the retained weight
+    ("dropped", types.boolean[::1]),  # per candidate's slot: whether it holds too little of it
     ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
     ("n_created", types.int64),
     ("needed", types.int64[::1]),  # room that a step needs: cells, weights, clusters, subproblems, blocks
@@ -117,7 +124,7 @@ STATE = StateType(FIELDS)
 
 
 @kernel
-def assemble(parts, counts, settings, log_alpha, random):
+def assemble(parts, counts, settings, log_alpha, random, index):
     """A state from its parts: the arrays, the counts and the settings in the order of their names above."""
     state = structref.new(STATE)
     state.data, state.observations, state.blocks, state.clusters = parts[0], parts[1], parts[2], parts[3]
@@ -130,11 +137,13 @@ def assemble(parts, counts, settings, log_alpha, random):
     state.particles, state.resampling, state.merging = settings[0], settings[1], settings[2]
     state.exact, state.splitting = settings[3], settings[4]
     state.rejuvenation, state.learn_alpha = settings[5], settings[6]
-    state.log_alpha, state.random = log_alpha, random
+    state.log_alpha, state.random, state.index = log_alpha, random, index
     state.tick, state.n_created = 0, 0
     n = state.clusters.shape[0]
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
-    state.bound = np.empty(state.subproblems.shape[0])
+    n = state.subproblems.shape[0]
+    state.candidates, state.n_candidates, state.met = np.empty(n, np.int64), 0, np.zeros(n, np.int64)
+    state.bound, state.share, state.dropped = np.empty(n), np.empty(n), np.empty(n, np.bool_)
     state.created = np.empty((state.particles, 2), np.int64)
     state.needed = np.zeros(5, np.int64)
     return state
@@ -157,7 +166,15 @@ def dismantle(state):
     return parts, counts, settings, state.log_alpha, state.random, state.needed
 
 
-def new_state(n_encoded: int, width: int, settings: Settings, log_alpha: float, seed: int) -> Any:
+@kernel
+def index_of(state):
+    """The index, which is shared and not copied."""
+    return state.index
+
+
+def new_state(
+    n_encoded: int, width: int, settings: Settings, log_alpha: float, seed: int, indexed: bool = False
+) -> Any:
     """An empty state, for observations of ``n_encoded`` numbers and clusters of ``width``."""
     counts = dict.fromkeys(COUNTS, 0) | {
         "n_clusters": 1,  # the empty cluster
@@ -177,7 +194,8 @@ def new_state(n_encoded: int, width: int, settings: Settings, log_alpha: float, 
         np.zeros(64),
     )
     numbers = np.array(list(counts.values()), np.int64)
-    return assemble(parts, numbers, np.array(settings, np.int64), float(log_alpha), np.uint64(seed))
+    index = new_index(int(indexed))
+    return assemble(parts, numbers, np.array(settings, np.int64), float(log_alpha), np.uint64(seed), index)
 
 
 def _longer(array: Array, size: int) -> Array:
@@ -207,7 +225,7 @@ def grown(state: Any, n_observations: int = 0) -> Any:
         _longer(cells, 2 * (count["live_cells"] + needed[0])),
         _longer(weights, 2 * (count["live_weights"] + needed[1])),
     )
-    return assemble(parts, counts, settings, log_alpha, np.uint64(random))
+    return assemble(parts, counts, settings, log_alpha, np.uint64(random), index_of(state))
 
 
 @inner

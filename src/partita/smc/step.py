@@ -1,10 +1,11 @@
 """One observation's way through the four steps, and the compiled loop over a stream of them.
 
-    score → update → resample → merge → split → extend
+    candidates → score → update → resample → merge → split → extend
 
-:func:`observe` is the step itself, for any model: it needs each cluster's ``gain`` and leaves in ``created``
-the clusters it has made, whose statistics the model then fills in. :func:`stream` does all of it for the
-compiled families. Where an array is too short they stop with nothing changed.
+:func:`observe` is the step itself, for any model: it needs the candidates and the ``gain`` of each of their
+clusters, and leaves in ``created`` the clusters it has made, whose statistics the model then fills in.
+:func:`stream` does all of it for the compiled families. Where an array is too short they stop with nothing
+changed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from partita._kernel import glue, kernel
 from partita.models.families import extend
+from partita.smc.candidates import count_in, find_candidates
 from partita.smc.merge import Joint, k_best, multinomial
 from partita.smc.remove import remove, room_to_remove
 from partita.smc.resample import GREEDY, at_random, greedy
@@ -93,11 +95,12 @@ def stream(state, family, end):
     """Observe all data up to ``end``; false if there is no room, to be called again when there is."""
     while state.n_observations < end:
         x = state.n_observations
+        find_candidates(state, x)
         score(state, family, state.data, x)
         if not observe(state, x):
             return False
         extend_created(state, family, x)
-        state.n_observations += 1
+        count_in(state)
     return True
 
 
@@ -106,11 +109,12 @@ def stream_at_random(state, family, end):
     """:func:`stream` with the resampling or merging that draws at random."""
     while state.n_observations < end:
         x = state.n_observations
+        find_candidates(state, x)
         score(state, family, state.data, x)
         if not observe_at_random(state, x):
             return False
         extend_created(state, family, x)
-        state.n_observations += 1
+        count_in(state)
     return True
 
 
@@ -144,6 +148,7 @@ def put_back(state, family, x):
     """Let an observation that has been taken out come in anew; false if there is no room."""
     if state.observations[x].block >= 0:
         return True  # it never was out, or is in again
+    find_candidates(state, x)
     score(state, family, state.data, x)
     done = observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
     if done:

@@ -9,7 +9,6 @@ made. The checksum tells of accidents; that a file made with intent does no harm
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import math
@@ -20,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from partita._estimator import copied
 from partita._typing import Array
-from partita.models.base import CompiledModel, Model
+from partita.models.base import CompiledModel, Model, plain
 from partita.models.bernoulli import Bernoulli
 from partita.models.black_box import BlackBox
 from partita.models.categorical import Categorical
@@ -32,9 +32,11 @@ from partita.smc.black_box import BlackBoxEngine, engine_for
 from partita.smc.engine import Engine, views
 from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
+from partita.smc.tabled import has_tables, rebuild_rows, with_room, without_rows
 
 MAGIC = b"PARTITA"
-VERSION = 1
+VERSION = 2
+SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
 MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
 LIMITS = {  # of the settings, in their order
@@ -48,6 +50,9 @@ LIMITS = {  # of the settings, in their order
 }
 
 
+FUNCTION = "function"  # what a file has in place of a user's function, which it cannot hold
+
+
 class FileError(ValueError):
     """A file that is not a saved sampler, or is damaged."""
 
@@ -59,13 +64,17 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     """Write a fitted sampler to ``path``."""
     engine, model = sampler._fitted(), sampler.model_
     _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
-    arrays = pack(engine.state)
+    arrays, known = pack(engine.state), engine.observations
+    if has_tables(engine.compiled):
+        arrays = without_rows(arrays)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
+    if callable(parameters.get("candidates")):
+        parameters["candidates"] = FUNCTION
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
         "sampler": type(sampler).__name__,
-        "parameters": _plain(parameters),
+        "parameters": plain(parameters),
         "model": type(model).__name__,
         "built_in": is_built_in(model),
         "model_parameters": _parameters(model),
@@ -74,12 +83,13 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
         "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
+        "candidates": FUNCTION if callable(engine.candidates) else engine.candidates,
         "log_alpha": float(log_alpha).hex(),
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
     }
-    if isinstance(engine, BlackBoxEngine):
-        header["observations"] = observations.to_json(engine.observations)
+    if known is not None:
+        header["observations"] = observations.to_json(known)
     text = json.dumps(header).encode()
     contents = [np.ascontiguousarray(arrays[name], dtype).tobytes() for name, dtype in PACKED.items()]
     body = b"".join([MAGIC, bytes([VERSION]), len(text).to_bytes(8, "little"), text, *contents])
@@ -101,7 +111,7 @@ def _parameters(model: Any) -> Any:
     """What a model given to :func:`load` must be like; None where nothing is known of its hyperparameters."""
     if isinstance(model, BlackBox):
         surrogate = None if model.surrogate is None else type(model.surrogate).__name__
-        return _plain(
+        return plain(
             {
                 "temperature": model.temperature,
                 "offset": model.offset,
@@ -109,7 +119,7 @@ def _parameters(model: Any) -> Any:
                 "surrogate": [surrogate, _parameters(model.surrogate)],
             }
         )
-    return _plain(model.get_params(deep=False)) if isinstance(model, CompiledModel) else None
+    return model.to_json() if isinstance(model, CompiledModel) else None
 
 
 def is_built_in(model: Any) -> bool:
@@ -117,28 +127,17 @@ def is_built_in(model: Any) -> bool:
     return type(model) is MODELS.get(type(model).__name__)
 
 
-def _plain(value: Any) -> Any:
-    """A parameter as JSON can hold it."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    return value
-
-
 # ---------------------------------------------------------------------- reading
 
 
-def load(kind: Any, path: str | PathLike[str], model: Model | None) -> Any:
+def load(kind: Any, path: str | PathLike[str], model: Model | None, candidates: Any) -> Any:
     """Read a sampler of class ``kind`` from ``path``."""
     header, arrays = read(Path(path))
     try:
-        return _sampler(kind, header, arrays, model, path)
+        return _sampler(kind, header, arrays, model, candidates, path)
     except FileError:
         raise
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise FileError(f"{path} is damaged: {error}") from error
 
 
@@ -150,11 +149,15 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     start = len(MAGIC) + 9
     if len(raw) < start + 32 or hashlib.sha256(raw[:-32]).digest() != raw[-32:]:
         raise FileError(f"{path} is damaged: it is truncated, or its checksum does not match")
-    if raw[len(MAGIC)] != VERSION:
-        raise FileError(f"{path} has format version {raw[len(MAGIC)]}; this Partita reads version {VERSION}")
+    version = raw[len(MAGIC)]
+    if not 1 <= version <= VERSION:
+        raise FileError(f"{path} has format version {version}; this Partita reads versions 1 to {VERSION}")
     at = start + int.from_bytes(raw[start - 8 : start], "little")
     try:
         header = json.loads(raw[start:at])
+        if version == 1:
+            header = header | {"candidates": None}
+            header["arrays"] = header["arrays"] | {name: [0] for name in SINCE}
         shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{path} is damaged: its header cannot be read") from error
@@ -177,45 +180,70 @@ def _whole(value: Any, low: int = 0, high: int = 2**62) -> int:
     return value
 
 
-def _sampler(kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, path: Any) -> Any:
+def _sampler(
+    kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, candidates: Any, path: Any
+) -> Any:
     """The sampler that a file describes, or an error of any kind."""
     if header["sampler"] != kind.__name__:
         raise FileError(f"{path} holds a {header['sampler']}: load it with {header['sampler']}.load")
     model = _model(header, model, path)
-    sampler = kind(model=None if header["learnt_model"] is True else model, **header["parameters"])
-    if isinstance(model, BlackBox):
-        model = copy.copy(model)  # with a cache of its own
+    parameters, stored = dict(header["parameters"]), header["candidates"]
+    require(stored in (None, "auto", FUNCTION), "candidates")
+    check_given(candidates, stored, parameters, path)
+    if parameters.get("candidates") == FUNCTION:  # which may have been set since the last fit
+        parameters["candidates"] = candidates
+    sampler = kind(model=None if header["learnt_model"] is True else model, **parameters)
     n_features, names = _whole(header["n_features"], 1), header["feature_names"]
     if model.reads_rows:
         sampler.n_features_in_ = n_features
     if names:
         require(len(names) == n_features and all(isinstance(name, str) for name in names), "feature_names")
         sampler.feature_names_in_ = np.array(names, dtype=object)
-    require(len(header["settings"]) == len(LIMITS), "settings")
-    settings = Settings(
-        *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
+    sampler.model_ = copied(model)  # with a cache or vocabulary of its own
+    sampler._engine = _engine(
+        header, arrays, sampler.model_, n_features, candidates if stored == FUNCTION else stored, path
     )
-    require(not (settings.exact and settings.resampling), "settings")
+    return sampler
+
+
+def _engine(
+    header: dict[str, Any], arrays: dict[str, Array], model: Any, n_features: int, candidates: Any, path: Any
+) -> Engine:
+    """The engine that a file describes, or an error of any kind."""
+    settings = _settings(header)
+    require(candidates is None or settings.splitting, "candidates")
+    require((candidates is not None) == (len(arrays["key_counts"]) > 0), "key_counts")
     require(arrays["shapes"][:, 1] <= settings.particles, "shapes")
     log_alpha = float.fromhex(header["log_alpha"])
     require(math.isfinite(log_alpha), "log_alpha")
     check(arrays)
     model.check(n_features)
-    width = model.encode(np.zeros((1, n_features))).shape[1] if isinstance(model, CompiledModel) else None
-    require(width in (None, arrays["data"].shape[1]), "data")
-    engine = engine_for(model, settings, n_features, arrays["data"].shape[1], log_alpha, 0)
+    found = _observations(header, model, n_features, len(arrays["data"]))
+    width = _encoded_width(model, n_features, found, arrays["data"])
+    engine = engine_for(model, settings, n_features, width, log_alpha, 0, candidates)
     empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
+    if has_tables(engine.compiled):
+        arrays = with_room(arrays, width, len(empty))
     if len(empty) != arrays["statistics"].shape[1]:
         raise FileError(f"{path} does not fit the model: it has other statistics")
     next_alpha = _whole(header["next_alpha"])
     random = _whole(header["random"], high=2**64 - 1)
     engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random)
-    if isinstance(engine, BlackBoxEngine):
-        _restore(engine, observations.from_json(header["observations"], len(arrays["data"])), path)
-    else:
+    if found is not None:
+        _restore(engine, found, path)
+    if not isinstance(engine, BlackBoxEngine):
         _check_data(engine, path)
-    sampler.model_, sampler._engine = model, engine
-    return sampler
+    return engine
+
+
+def _settings(header: dict[str, Any]) -> Settings:
+    """The settings, each within its limits."""
+    require(len(header["settings"]) == len(LIMITS), "settings")
+    settings = Settings(
+        *(_whole(value, *limits) for value, limits in zip(header["settings"], LIMITS.values(), strict=True))
+    )
+    require(not (settings.exact and settings.resampling), "settings")
+    return settings
 
 
 def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
@@ -226,7 +254,7 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
             raise FileError(
                 f"{path} was made with a model of your own: pass it, load(path, model={name}(...))"
             )
-        return MODELS[name](**parameters)
+        return MODELS[name].from_json(parameters)
     if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
         raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
     if parameters is not None and _parameters(given) != parameters:
@@ -234,13 +262,50 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
     return given
 
 
-def _restore(engine: BlackBoxEngine, found: Any, path: Any) -> None:
-    """Give a black box its observations, which must be those that the surrogate has encoded."""
-    encoded = engine.encode(found)
-    require(np.array_equal(encoded.data, views(engine.state)[3]), "observations")
-    engine.numbers = engine.evaluator.add(encoded.observations)
-    if not engine.agrees(TRIED):
-        raise FileError(f"{path} was made with another score than that of the model given")
+def _observations(header: dict[str, Any], model: Model, n_features: int, n: int) -> Any:
+    """The observations themselves, where the model needs more than their numbers; None where it does not."""
+    if not isinstance(model, BlackBox) and (model.reads_rows or not isinstance(model, CompiledModel)):
+        return None
+    found = observations.from_json(header["observations"], n)
+    if not model.reads_rows:
+        return model.validate(found)
+    require(isinstance(found, np.ndarray) and found.shape == (n, n_features), "observations")
+    return found
+
+
+def _encoded_width(model: Model, n_features: int, found: Any, data: Array) -> int:
+    """How many numbers the model makes of an observation; that of the file must be the same."""
+    if found is not None:
+        return model.encoded_width(found)
+    if isinstance(model, CompiledModel):
+        require(model.encode(np.zeros((1, n_features))).shape[1] == data.shape[1], "data")
+    return data.shape[1]
+
+
+def _restore(engine: Engine, found: Any, path: Any) -> None:
+    """Give an engine its observations, which must be those whose numbers the file holds, if it holds any."""
+    encoded, data = engine.encode(found), views(engine.state)[3]
+    numbers = encoded.data if isinstance(engine, BlackBoxEngine) else encoded
+    if has_tables(engine.compiled):
+        data[:] = numbers
+        rebuild_rows(engine.state, engine.compiled)
+    require(np.array_equal(numbers, data), "observations")
+    engine.keep(found)
+    if isinstance(engine, BlackBoxEngine):
+        engine.numbers = engine.evaluator.add(encoded.observations)
+        if not engine.agrees(TRIED):
+            raise FileError(f"{path} was made with another score than that of the model given")
+
+
+def check_given(given: Any, stored: Any, parameters: dict[str, Any], path: Any) -> None:
+    """Raise FileError unless ``load`` was given a function for the candidates if and only if it needs one."""
+    if FUNCTION in (stored, parameters.get("candidates")):
+        if not callable(given):
+            raise FileError(
+                f"{path} was made with a function for its candidates: pass it, load(path, candidates=...)"
+            )
+    elif given is not None and given != stored:
+        raise FileError(f"{path} was made with candidates={stored!r}, not {given!r}")
 
 
 def _check_data(engine: Engine, path: Any) -> None:

@@ -20,6 +20,7 @@ from partita.models.families import begin, gains
 from partita.smc import refine
 from partita.smc.remove import shrink
 from partita.smc.step import extend_created
+from partita.smc.tabled import attached, detached
 
 
 class Surrogate(Protocol):
@@ -60,10 +61,19 @@ class CompiledSurrogate:
         self.model, self.n_features = model, n_features
         self.family, self.width = model.family(n_features), model.width(n_features)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies, which own their tables, if there are any."""
+        return self.__dict__ | {"family": detached(self.family)}
+
+    def __setstate__(self, contents: dict[str, Any]) -> None:
+        family = attached(contents["family"], contents["model"], contents["n_features"])
+        self.__dict__ = contents | {"family": family}
+
     def start(self, state: Any) -> None:
         write_empty(state, self.family, self.n_features)
 
     def check(self, encoded: Floats) -> None:
+        self.family = self.model.after_encoding(self.family)
         check_possible(self.model, self.family, self.n_features, encoded)
 
     def gains(self, state: Any, used: Integers, encoded: Floats, who: str) -> None:
@@ -173,36 +183,36 @@ def sink(value, cluster, n):
 
 @inner
 def bounds(state):
-    """The largest gain in each subproblem, and the subproblem that has the largest of all."""
-    bound, first = np.full(state.n_subproblems, -np.inf), 0
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows > 0:
-            at = sub.cells + sub.columns
-            for k in range(at, at + sub.clusters):
-                bound[s] = max(bound[s], state.gain[state.cells[k]])
-        if bound[s] > bound[first]:
-            first = s
+    """The largest gain in each candidate, in their order, and which of them has the largest of all."""
+    bound, first = np.full(state.n_candidates, -np.inf), 0
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        at = sub.cells + sub.columns
+        for k in range(at, at + sub.clusters):
+            bound[q] = max(bound[q], state.gain[state.cells[k]])
+        if bound[q] > bound[first]:
+            first = q
     return bound, first
 
 
 @kernel
 def propose(state, n):
-    """Given the gains, the clusters, each once, that the n best assignments w(s, i)·|c|·p(x|c) join."""
+    """Given the gains, the candidates' clusters, each once, that the n best w(s, i)·|c|·p(x|c) are of."""
     cells, gain, seen = state.cells, state.gain, state.seen
     bound, first = bounds(state)
     total = 0
-    for s in range(state.n_subproblems):
-        total += state.subproblems[s].rows * state.subproblems[s].columns
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
+        total += sub.rows * sub.columns
     n = min(n, total)
     value, cluster = np.full(n, -np.inf), np.full(n, -1)
-    for k in range(state.n_subproblems if n > 0 else 0):
-        s = first if k == 0 else (k - 1 if k <= first else k)  # the most promising one first
-        sub = state.subproblems[s]
+    for k in range(state.n_candidates):
+        q = first if k == 0 else (k - 1 if k <= first else k)  # the most promising one first
+        sub = state.subproblems[state.candidates[q]]
         at = sub.cells + sub.columns + sub.clusters
         for i in range(sub.rows):
             weight = state.weights[sub.weights + i]
-            if weight + bound[s] <= value[0]:
+            if weight + bound[q] <= value[0]:
                 break  # rows are in descending order of weight
             state.tick += 1
             for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
@@ -249,7 +259,7 @@ def write_members(state, blocks, first, cells, at, rows, columns, wanted, place,
 
 @kernel
 def members_of(state, ids):
-    """The members of clusters of the state, one cluster after the other, and where each begins."""
+    """The members of clusters of the candidates, one cluster after the other, and where each begins."""
     n = ids.shape[0]
     place, row = np.full(state.n_clusters, -1), np.full(n, -1)
     start, end = np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
@@ -258,10 +268,8 @@ def members_of(state, ids):
         end[k] = start[k]
         start[k + 1] = start[k] + state.clusters[ids[k]].size
     members = np.empty(start[n], np.int64)
-    for s in range(state.n_subproblems):
-        sub = state.subproblems[s]
-        if sub.rows == 0:
-            continue
+    for q in range(state.n_candidates):
+        sub = state.subproblems[state.candidates[q]]
         wanted, at = 0, sub.cells + sub.columns
         for k in range(at, at + sub.clusters):
             wanted += place[state.cells[k]] >= 0

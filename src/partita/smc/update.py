@@ -1,10 +1,10 @@
 """Step 1, update: every way the new observation x can extend a particle (paper, section 3.3).
 
-In: the state, and each cluster's ``gain`` log|c| + log p(x|c). Out: the *putative* particles, each one a
-(subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for the empty cluster 0. The
-weights of each subproblem are normalised before they are pooled. That x is alone is one and the same event
-in every subproblem, so only the *home* subproblem, which holds the best assignment to an existing cluster,
-may propose it. Nothing in the state changes but working memory.
+In: the candidates, and the ``gain`` log|c| + log p(x|c) of each of their clusters. Out: the *putative*
+particles, each one a (subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for the
+empty cluster 0. The weights of each subproblem are normalised before they are pooled. That x is alone is one
+and the same event in every subproblem, so only the *home* subproblem, which holds the best assignment to an
+existing cluster, may propose it. Nothing in the state changes but working memory.
 
 A pool for greedy resampling keeps only the m heaviest, and passes over every subproblem and every row whose
 bound shows that it cannot be among them.
@@ -31,44 +31,43 @@ class Particles(NamedTuple):
 
 @inner
 def score(state, family, data, x):
-    """Score row ``x`` of the data against every cluster (paper, eq. 1, in logarithms)."""
-    cells, subproblems = state.cells, state.subproblems
-    ids = np.zeros(state.n_clusters, np.int64)  # the empty cluster first
+    """Score row ``x`` of the data against every cluster of the candidates (paper, eq. 1, in logarithms)."""
+    cells, subproblems, candidates = state.cells, state.subproblems, state.candidates
+    ids = state.child  # long enough, and not in use until x is placed
+    ids[0] = 0  # the empty cluster first
     count = 1
-    for s in range(state.n_subproblems):
-        sub = subproblems[s]
-        if sub.rows > 0:
-            first = sub.cells + sub.columns
-            for k in range(first, first + sub.clusters):
-                ids[count] = cells[k]
-                count += 1
+    for q in range(state.n_candidates):
+        sub = subproblems[candidates[q]]
+        first = sub.cells + sub.columns
+        for k in range(first, first + sub.clusters):
+            ids[count] = cells[k]
+            count += 1
     gains(family, state.statistics, ids, 0, count, data, x, state.gain)
 
 
 @inner
 def find_home(state):
-    """The subproblem that holds the best assignment of x to an existing cluster; −1 if there is no cluster.
+    """The candidate that holds the best assignment of x to an existing cluster; −1 if there is no cluster.
 
-    On the way, finds the largest gain in each subproblem, which no putative particle of it can exceed.
+    On the way, finds the largest gain in each candidate, which no putative particle of it can exceed.
     """
     cells, weights, gain, bound = state.cells, state.weights, state.gain, state.bound
-    subproblems, n = state.subproblems, state.n_subproblems
-    home, first = -1, 0
-    for s in range(n):
-        sub = subproblems[s]
+    subproblems, candidates, n = state.subproblems, state.candidates, state.n_candidates
+    home, first, highest = -1, 0, -np.inf
+    for q in range(n):
+        home = candidates[q]  # should x be impossible in every cluster
+        sub = subproblems[home]
         best = -np.inf
-        if sub.rows > 0:
-            home = s  # should x be impossible in every cluster
-            at = sub.cells + sub.columns
-            for k in range(at, at + sub.clusters):
-                best = max(best, gain[cells[k]])
-        bound[s] = best
-        if best > bound[first]:
-            first = s
+        at = sub.cells + sub.columns
+        for k in range(at, at + sub.clusters):
+            best = max(best, gain[cells[k]])
+        bound[home] = best
+        if best > highest:
+            first, highest = q, best
     best = -np.inf
     for k in range(n):
         # From the most promising one on, nearly all others are ruled out by their bounds.
-        s = first if k == 0 else (k - 1 if k <= first else k)
+        s = candidates[first if k == 0 else (k - 1 if k <= first else k)]
         if bound[s] <= best:
             continue
         sub = subproblems[s]
@@ -174,15 +173,16 @@ def heaviest(a, b, size):
 
 
 @inner
-def pool_putative(state, home, size, dropped):
-    """The ``size`` heaviest putative particles of the subproblems not dropped, heaviest first."""
+def pool_putative(state, home, size):
+    """The ``size`` heaviest putative particles of the candidates not dropped, heaviest first."""
+    candidates, dropped, bound = state.candidates, state.dropped, state.bound
     pool = Particles(np.empty(0), np.empty((0, 3), np.int64))
     least = -np.inf
-    for k in range(-1, state.n_subproblems):
-        s = home if k < 0 else k  # the home first: its particles rule out most others
-        if k == home or dropped[s] or state.subproblems[s].rows == 0:
+    for q in range(-1, state.n_candidates):
+        s = home if q < 0 else candidates[q]  # the home first: its particles rule out most others
+        if (q >= 0 and s == home) or dropped[s]:
             continue
-        if k < 0 or state.bound[s] > least:
+        if q < 0 or bound[s] > least:
             pool = heaviest(pool, expand(state, s, home, least), size)
             if pool.weight.shape[0] == size:
                 least = pool.weight[size - 1]
