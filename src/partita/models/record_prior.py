@@ -28,7 +28,7 @@ PASSES = 3  # of clustering and learning in turn
 SAMPLE = 2000  # fragments that are clustered to learn from
 PARTICLES = 5
 EXACT = 500  # fragments up to which a sample is clustered without candidates
-PSEUDO = 20.0  # pairs of draws, half of which agree, behind each concentration
+PSEUDO = 500.0  # pairs of draws, half of which agree, behind each concentration
 STRENGTHS = np.geomspace(0.1, 100.0, 13)
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
 
@@ -109,7 +109,8 @@ def values_of_clusters(said: Pairs, labels: Integers, n: int) -> list[list[Count
 def counts_among_entities(occurrences: Counter[str], clusters: list[Counter[str]]) -> dict[str, float]:
     """In how many entities each value occurs: all its occurrences, by the share that was first in its cluster.
 
-    For a value that the sample has not, the share among those that occur about as often.
+    For a value that the sample has not, the share among those that occur about as often. Where the sample does
+    not show all occurrences, two count as two: to take values of two entities for one's own joins them.
     """
     holders = Counter(value for cluster in clusters for value in cluster)
     seen: Counter[str] = Counter()
@@ -122,10 +123,11 @@ def counts_among_entities(occurrences: Counter[str], clusters: list[Counter[str]
         totals[1] += n
     share = {size: first / n for size, (first, n) in of_size.items()}
     everywhere = sum(holders.values()) / max(sum(seen.values()), 1)
-    return {
-        value: n * (holders[value] / seen[value] if value in seen else share.get(int(math.log2(n)), everywhere))
-        for value, n in occurrences.items()
-    }
+    counts = {}
+    for value, n in occurrences.items():
+        first = holders[value] / seen[value] if value in seen else share.get(int(math.log2(n)), everywhere)
+        counts[value] = n * first if seen[value] == n else max(n * first, min(n, 2))
+    return counts
 
 
 def with_urns(attribute: Attribute, clusters: list[Counter[str]]) -> Attribute:

@@ -17,7 +17,7 @@ from partita.models.folding import words_of
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Date)}
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
-REPEATED = 5.0  # mean occurrences of a value from which an attribute is a category
+FEW = 50  # different values up to which an attribute is a category
 USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 
@@ -64,7 +64,7 @@ def kind_of(values: list[Any], usual: bool) -> Attribute:
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
     distinct = len({" ".join(words_of(text)) for text in texts})
-    return Text() if usual and len(texts) < REPEATED * distinct else Category()
+    return Text() if usual and distinct > min(FEW, 0.5 * len(texts)) else Category()
 
 
 def _is_plain(value: Any) -> bool:
