@@ -30,6 +30,7 @@ import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Floats, Integers
+from partita.models.numbers import NUMBER, log_numbers
 from partita.models.tables import (
     CAPACITY,
     COUNT,
@@ -42,11 +43,13 @@ from partita.models.tables import (
     count_of,
     place,
 )
+from partita.models.values import TRUE_VALUE, log_values
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
 VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
-URNS, TRUE_VALUE, NUMBER = range(3)  # how an attribute is modelled: what follows, ``values.py``, ``numbers.py``
+URNS = 0  # how an attribute is modelled: as above, or by ``values.py`` or ``numbers.py``
+MODES = URNS, TRUE_VALUE, NUMBER
 MENTIONS = 1  # the feature that counts attributes mentioned, in all
 
 
@@ -56,14 +59,15 @@ class UrnFamily(NamedTuple):
     items: Integers  # values of the observations, one observation after the other
     kind: Integers  # of each feature
     owner: Integers  # of each feature: its attribute
-    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q
+    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q; a NUMBER
     first: Integers  # of each value or word: where its parts begin
     last: Integers  # and end
-    parts: Integers  # of a value its words; of a word contexts and letters, in turn
+    parts: Integers  # of a value its words; of a word contexts and letters, in turn; see ``Vocabulary.value``
     theta: Floats  # of each attribute: of its urn of values; negative without one
     phi: Floats  # of its urn of words
     totals: Integers  # of each attribute: the features that count its values, words, …
     mode: Integers  # of each attribute: one of URNS, TRUE_VALUE, NUMBER
+    settings: Floats  # of each attribute: what its mode needs to know
     presence: Floats  # of each attribute b·f, where f is how often it is mentioned; then b·Σf and b
     tables: Any
 
@@ -278,6 +282,69 @@ def group_gain(family, start, capacity, g):
 
 
 @inner
+def gather(family, start, capacity):
+    """List a cluster's values of attributes without urns of words, in ``tables.found``; returns how many."""
+    tables, kind, owner = family.tables, family.kind, family.owner
+    tables.found = grown_to(tables.found, capacity)
+    pool, found, n = tables.pool, tables.found, 0
+    for k in range(start, start + capacity):
+        feature, count = pool[k] >> 32, pool[k] & COUNT
+        if count > 0 and kind[feature] == VALUE and family.mode[owner[feature]] != URNS:
+            found[n, 0], found[n, 1] = feature, count
+            n += 1
+    return n
+
+
+@inner
+def log_attribute(family, a, n, column):
+    """log p of what ``tables.chosen`` has of an attribute without urns of words."""
+    if family.mode[a] == TRUE_VALUE:
+        return log_values(family, a, n, column)
+    return log_numbers(family, a, n, column)
+
+
+@inner
+def found_gain(family, n_found, g):
+    """log-probability of what the observation says of such an attribute, given what was found."""
+    tables, groups = family.tables, family.tables.groups
+    a, n = groups[g, 0], 0
+    tables.chosen = grown_to(tables.chosen, n_found + groups[g, 2] - groups[g, 1])
+    found, chosen = tables.found, tables.chosen
+    for i in range(n_found):
+        if family.owner[found[i, 0]] == a:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[i, 0], found[i, 1], found[i, 1]
+            n += 1
+    for k in range(groups[g, 1], groups[g, 2]):
+        i = 0
+        while i < n and chosen[i, 0] != family.items[k]:
+            i += 1
+        if i == n:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = family.items[k], 0, 0
+            n += 1
+        chosen[i, 2] += 1
+    return log_attribute(family, a, n, 2) - log_attribute(family, a, n, 1)
+
+
+@inner
+def log_found(family, n_found):
+    """log p of all that was found."""
+    tables, owner, total = family.tables, family.owner, 0.0
+    tables.chosen = grown_to(tables.chosen, n_found)
+    found, chosen = tables.found, tables.chosen
+    for i in range(n_found):
+        if found[i, 1] == 0:
+            continue  # done already
+        a, n = owner[found[i, 0]], 0
+        for j in range(i, n_found):
+            if owner[found[j, 0]] == a:
+                chosen[n, 0], chosen[n, 1] = found[j, 0], found[j, 1]
+                found[j, 1] = 0
+                n += 1
+        total += log_attribute(family, a, n, 1)
+    return total
+
+
+@inner
 def presence_gain(family, start, capacity, size, n_groups):
     """log-probability of mentioning just the attributes that the observation mentions.
 
@@ -308,19 +375,28 @@ def gains(family, statistics, ids, first, last, data, x, out):
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
     groups, empty = tables.groups, tables.empty
     forget_added(tables)
+    mode = family.mode
     for g in range(n_groups):
-        empty[g] = group_gain(family, np.int64(0), np.int64(0), g)
+        if mode[groups[g, 0]] == URNS:
+            empty[g] = group_gain(family, np.int64(0), np.int64(0), g)
+        else:
+            empty[g] = found_gain(family, np.int64(0), g)
     for k in range(first, last):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
         total = statistics[c, LOG_SIZE]
         total += presence_gain(family, start, capacity, statistics[c, SIZE], n_groups)
         forget_added(tables)
+        n_found = np.int64(-1)
         for g in range(n_groups):
             if count_of(tables.pool, start, capacity, family.totals[groups[g, 0], VALUES]) == 0:
                 total += empty[g]
-            else:
+            elif mode[groups[g, 0]] == URNS:
                 total += group_gain(family, start, capacity, g)
+            else:
+                if n_found < 0:
+                    n_found = gather(family, start, capacity)
+                total += found_gain(family, n_found, g)
         out[c] = total
 
 
@@ -458,7 +534,7 @@ def log_urn(base, strength, n):
 def log_total(family, a, feature, n):
     """What the total number of draws from an attribute's urns adds to log p(c)."""
     theta, phi = family.theta[a], family.phi[a]
-    if feature == family.totals[a, VALUES] and theta > 0.0:
+    if feature == family.totals[a, VALUES] and theta > 0.0 and family.mode[a] == URNS:
         return -rising(theta, n)
     if feature == family.totals[a, WORDS] and phi > 0.0:
         return -rising(phi, n)
@@ -485,13 +561,15 @@ def log_marginal(family, statistics, c, size, d):
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
     total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
+    total += log_found(family, gather(family, start, capacity))
     for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
         if n == 0 or feature == MENTIONS:
             continue
         what, a = kind[feature], owner[feature]
         if what == VALUE or what == COMPOSED:
-            total += log_urn(base[feature], family.theta[a], n)
+            if family.mode[a] == URNS:
+                total += log_urn(base[feature], family.theta[a], n)
         elif what == WORD or what == RARE:
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:

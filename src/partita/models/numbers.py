@@ -1,0 +1,166 @@
+"""Numbers: exact repeats, and new ones near those that the cluster has.
+
+A number is drawn from the cluster's urn: with probability n_v / (N + θ) it is one that is there, else it is
+new. The distinct numbers of a cluster are normal, with mean and variance of the cluster integrated out
+(normal–inverse-gamma, so a new number is Student t), and the density times the resolution, the step between
+numbers as they are written, is a probability:
+
+    p(c) = [Γ(θ) / Γ(θ + N)] · Π_v θ·r·Γ(n_v) · NIG(distinct numbers).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from partita._kernel import inner
+
+NUMBER = 2  # the mode of such an attribute
+MEAN, PRECISION, SHAPE, RATE, STEP = range(5)  # its settings; the last is log r
+MARKS = "[, '’_\u00a0\u2009\u202f]"  # between thousands
+WRITTEN = re.compile(
+    rf"[+-]?(?=\.?\d)(?:\d+|\d{{1,3}}(?P<mark>{MARKS})\d{{3}}(?:(?P=mark)\d{{3}})*)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
+)
+LARGEST = 1e100  # squares of numbers must stay finite
+
+
+@inner
+def log_numbers(family, a, n, column):
+    """log p of the numbers in the first n rows of ``tables.chosen``, whose counts are in one column."""
+    chosen, base, settings, theta = family.tables.chosen, family.base, family.settings, family.theta[a]
+    distinct, draws, mean, squares, total = 0, 0, 0.0, 0.0, 0.0
+    for i in range(n):
+        if chosen[i, column] > 0:
+            distinct += 1
+            draws += chosen[i, column]
+            mean += base[chosen[i, 0]]
+            total += math.lgamma(chosen[i, column])
+    if distinct == 0:
+        return 0.0
+    mean /= distinct
+    for i in range(n):
+        if chosen[i, column] > 0:
+            squares += (base[chosen[i, 0]] - mean) ** 2
+    total += (
+        distinct * (math.log(theta) + settings[a, STEP]) + math.lgamma(theta) - math.lgamma(theta + draws)
+    )
+    precision, shape, rate = settings[a, PRECISION], settings[a, SHAPE], settings[a, RATE]
+    away = mean - settings[a, MEAN]
+    squares += precision * distinct / (precision + distinct) * away * away
+    total += (
+        math.lgamma(shape + 0.5 * distinct) - math.lgamma(shape) - 0.5 * distinct * math.log(2.0 * math.pi)
+    )
+    total += 0.5 * math.log(precision / (precision + distinct)) - 0.5 * distinct * math.log(rate)
+    return total - (shape + 0.5 * distinct) * math.log1p(0.5 * squares / rate)
+
+
+class Number:
+    """An attribute whose values are numbers.
+
+    Parameters
+    ----------
+    theta : float
+        Strength of the urn: how readily an entity has another number.
+    spread : float
+        How far an entity's different numbers lie apart, as a share of the corpus's spread.
+    shape : float
+        How alike entities are in that, half the degrees of freedom of the Student t.
+    mean, deviation, resolution : float, optional
+        Of the numbers in the corpus; by default its median, its spread by quartiles, and the largest power of
+        ten that divides nearly all.
+    """
+
+    family_mode = NUMBER
+    phi = -1.0
+
+    def __init__(
+        self,
+        theta: float = 0.5,
+        spread: float = 0.1,
+        shape: float = 1.0,
+        mean: float | None = None,
+        deviation: float | None = None,
+        resolution: float | None = None,
+    ) -> None:
+        given = {"theta": theta, "spread": spread, "shape": shape}
+        given |= {"deviation": deviation or 1.0, "resolution": resolution or 1.0}
+        for name, value in given.items():
+            if not (math.isfinite(value) and value > 0.0):
+                raise ValueError(f"{name} must be finite and above 0, got {value!r}")
+        self.theta, self.spread, self.shape = theta, spread, shape
+        self.mean, self.deviation, self.resolution = mean, deviation, resolution
+
+    def fit_corpus(self, counts: Mapping[float, int]) -> Number:
+        """A copy that knows the numbers of the corpus; what was given stays."""
+        fitted = copy.copy(self)
+        if not counts:
+            return fitted
+        values = np.repeat(np.array(list(counts), np.float64), list(counts.values()))
+        low, middle, high = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
+        step = self.resolution if self.resolution is not None else resolution_of(values)
+        deviation = (high - low) / 1.349 or float(np.std(values))
+        fitted.resolution = step
+        fitted.mean = self.mean if self.mean is not None else middle
+        fitted.deviation = self.deviation if self.deviation is not None else max(deviation, step)
+        return fitted
+
+    @staticmethod
+    def parse(raw: Any) -> float:
+        """The number, of a number or of a text with nothing else in it.
+
+        >>> Number.parse("1,234.50")
+        1234.5
+        """
+        if isinstance(raw, str):
+            text = raw.strip().replace("−", "-")
+            if not WRITTEN.fullmatch(text):
+                raise ValueError(
+                    f"{raw!r} is not a number; give numbers without units, as 1234.5 or '1,234.5'"
+                )
+            raw = re.sub(MARKS, "", text)
+        elif isinstance(raw, bool | np.bool_) or not hasattr(raw, "__float__"):
+            raise ValueError(f"{raw!r} is not a number")
+        try:
+            number = float(raw)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{raw!r} is not a number") from None
+        if not abs(number) < LARGEST:
+            raise ValueError(f"a number must be finite and below {LARGEST:g}, got {number}")
+        return number + 0.0  # no negative zero
+
+    @property
+    def settings(self) -> list[float]:
+        """What the kernels need to know, in the order of ``MEAN``, …"""
+        mean, deviation, step = self.mean or 0.0, self.deviation or 1.0, self.resolution or 1.0
+        within = max(self.spread * deviation, step)
+        return [mean, (within / deviation) ** 2, self.shape, self.shape * within**2, math.log(step)]
+
+    def words(self, value: float) -> list[str]:
+        """There are none."""
+        return []
+
+    def value_base(self, value: float) -> tuple[bool, float]:
+        """The number itself."""
+        return True, value
+
+
+def resolution_of(values: Any) -> float:
+    """The largest power of ten that divides nearly all of the numbers.
+
+    >>> resolution_of([1250.0, 830.0, 40.0])
+    10.0
+    """
+    kept = np.abs(np.asarray(values, np.float64))
+    kept = kept[kept > 0.0]
+    if len(kept) == 0:
+        return 1.0
+    for power in range(12, -18, -1):
+        steps = kept / 10.0**power
+        if np.mean(np.abs(steps - np.round(steps)) <= 1e-13 * steps) >= 0.95:
+            return float(10.0**power)
+    return 1e-18
