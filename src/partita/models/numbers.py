@@ -10,15 +10,14 @@ numbers as they are written, is a probability:
 
 from __future__ import annotations
 
-import copy
 import math
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from partita._kernel import inner
+from partita._typing import Floats
 
 NUMBER = 2  # the mode of such an attribute
 MEAN, PRECISION, SHAPE, RATE, STEP = range(5)  # its settings; the last is log r
@@ -59,94 +58,37 @@ def log_numbers(family, a, n, column):
     return total - (shape + 0.5 * distinct) * math.log1p(0.5 * squares / rate)
 
 
-class Number:
-    """An attribute whose values are numbers.
+def as_number(raw: Any) -> float:
+    """The number, of a number or of a text with nothing else in it.
 
-    Parameters
-    ----------
-    theta : float
-        Strength of the urn: how readily an entity has another number.
-    spread : float
-        How far an entity's different numbers lie apart, as a share of the corpus's spread.
-    shape : float
-        How alike entities are in that, half the degrees of freedom of the Student t.
-    mean, deviation, resolution : float, optional
-        Of the numbers in the corpus; by default its median, its spread by quartiles, and the largest power of
-        ten that divides nearly all.
+    >>> as_number("1,234.50")
+    1234.5
     """
+    if isinstance(raw, str):
+        text = raw.strip().replace("−", "-")
+        if not WRITTEN.fullmatch(text):
+            raise ValueError(f"{raw!r} is not a number; write 1234.5 or 1,234.5, and no unit")
+        raw = re.sub(MARKS, "", text)
+    elif isinstance(raw, bool | np.bool_) or np.ndim(raw) != 0:
+        raise ValueError(f"{raw!r} is not a number")
+    try:
+        number = float(raw)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{raw!r} is not a number") from None
+    if not abs(number) < LARGEST:
+        raise ValueError(f"a number must be finite and below {LARGEST:g}, got {raw!r}")
+    return number + 0.0  # no negative zero
 
-    family_mode = NUMBER
-    phi = -1.0
 
-    def __init__(
-        self,
-        theta: float = 0.5,
-        spread: float = 0.1,
-        shape: float = 1.0,
-        mean: float | None = None,
-        deviation: float | None = None,
-        resolution: float | None = None,
-    ) -> None:
-        given = {"theta": theta, "spread": spread, "shape": shape}
-        given |= {"deviation": deviation or 1.0, "resolution": resolution or 1.0}
-        for name, value in given.items():
-            if not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name} must be finite and above 0, got {value!r}")
-        self.theta, self.spread, self.shape = theta, spread, shape
-        self.mean, self.deviation, self.resolution = mean, deviation, resolution
-
-    def fit_corpus(self, counts: Mapping[float, int]) -> Number:
-        """A copy that knows the numbers of the corpus; what was given stays."""
-        fitted = copy.copy(self)
-        if not counts:
-            return fitted
-        values = np.repeat(np.array(list(counts), np.float64), list(counts.values()))
-        low, middle, high = (float(q) for q in np.quantile(values, [0.25, 0.5, 0.75]))
-        step = self.resolution if self.resolution is not None else resolution_of(values)
-        deviation = (high - low) / 1.349 or float(np.std(values))
-        fitted.resolution = step
-        fitted.mean = self.mean if self.mean is not None else middle
-        fitted.deviation = self.deviation if self.deviation is not None else max(deviation, step)
-        return fitted
-
-    @staticmethod
-    def parse(raw: Any) -> float:
-        """The number, of a number or of a text with nothing else in it.
-
-        >>> Number.parse("1,234.50")
-        1234.5
-        """
-        if isinstance(raw, str):
-            text = raw.strip().replace("−", "-")
-            if not WRITTEN.fullmatch(text):
-                raise ValueError(
-                    f"{raw!r} is not a number; give numbers without units, as 1234.5 or '1,234.5'"
-                )
-            raw = re.sub(MARKS, "", text)
-        elif isinstance(raw, bool | np.bool_) or not hasattr(raw, "__float__"):
-            raise ValueError(f"{raw!r} is not a number")
-        try:
-            number = float(raw)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"{raw!r} is not a number") from None
-        if not abs(number) < LARGEST:
-            raise ValueError(f"a number must be finite and below {LARGEST:g}, got {number}")
-        return number + 0.0  # no negative zero
-
-    @property
-    def settings(self) -> list[float]:
-        """What the kernels need to know, in the order of ``MEAN``, …"""
-        mean, deviation, step = self.mean or 0.0, self.deviation or 1.0, self.resolution or 1.0
-        within = max(self.spread * deviation, step)
-        return [mean, (within / deviation) ** 2, self.shape, self.shape * within**2, math.log(step)]
-
-    def words(self, value: float) -> list[str]:
-        """There are none."""
-        return []
-
-    def value_base(self, value: float) -> tuple[bool, float]:
-        """The number itself."""
-        return True, value
+def centre_and_deviation(values: Floats, weights: Floats) -> tuple[float, float]:
+    """The median, and the standard deviation of a normal distribution with the same quartiles."""
+    order = np.argsort(values)
+    values, weights = values[order], weights[order]
+    at = np.searchsorted(np.cumsum(weights), np.array([0.25, 0.5, 0.75]) * weights.sum())
+    low, middle, high = values[np.minimum(at, len(values) - 1)].tolist()
+    if low < high:
+        return middle, (high - low) / 1.349
+    return middle, math.sqrt(np.average((values - middle) ** 2, weights=weights))
 
 
 def resolution_of(values: Any) -> float:

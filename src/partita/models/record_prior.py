@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from partita._labels import label_codes
 from partita._typing import Array, Floats, Integers
-from partita.models.attributes import Attribute, Text
+from partita.models.attributes import Attribute, Text, Value
 from partita.models.corpus import END, START
 
 PASSES = 3  # of clustering and learning in turn
@@ -135,6 +135,8 @@ def with_urns(attribute: Attribute, clusters: list[Counter[str]]) -> Attribute:
     """
     if isinstance(attribute, Text) and not attribute.split:
         return attribute
+    if isinstance(attribute, Value):
+        return attribute.with_distortion(clusters)
     sizes = [sum(cluster.values()) for cluster in clusters]
     changed: dict[str, float] = {"theta": concentration(sizes, sum(len(cluster) for cluster in clusters))}
     if isinstance(attribute, Text):

@@ -17,17 +17,11 @@ neighbouring letters is one edit. Of long strings the first 64 letters are compa
 
 from __future__ import annotations
 
-import copy
 import math
-from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from partita._kernel import inner
-from partita.models.corpus import END, START, Letters
-from partita.models.folding import words_of
 from partita.models.tables import place
 
 TRUE_VALUE = 1  # the mode of such an attribute
@@ -114,98 +108,3 @@ def log_values(family, a, n, column):
         else:
             total += math.exp(term - top)
     return top + math.log(total) if top > -np.inf else 0.0
-
-
-class Value:
-    """An attribute of which each entity has one true value.
-
-    Parameters
-    ----------
-    distortion : float
-        β, how often a mention does not say the true value.
-    typo : float
-        τ, the share of typos among distortions; the others name another value altogether.
-    further : float
-        ρ, the probability of one edit more.
-    common : int
-        Values that the corpus has as often are drawn by their frequency; rarer ones are spelled.
-    order : int
-        Length of the n-grams that spell them.
-    """
-
-    family_mode = TRUE_VALUE
-    theta, phi = 1.0, -1.0  # values are counted, words are not
-
-    def __init__(
-        self,
-        distortion: float = 0.05,
-        typo: float = 0.8,
-        further: float = 0.2,
-        common: int = 2,
-        order: int = 3,
-    ) -> None:
-        for name, value in (("distortion", distortion), ("typo", typo), ("further", further)):
-            if not 0.0 < value < 1.0:
-                raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
-        if common < 1 or order < 1:
-            raise ValueError(f"common and order must be at least 1, got {common!r} and {order!r}")
-        self.distortion, self.typo, self.further = distortion, typo, further
-        self.common, self.order = common, order
-        self._learn({})
-
-    def fit_corpus(self, counts: Mapping[str, int]) -> Value:
-        """A copy that knows how often the corpus has which value."""
-        fitted = copy.copy(self)
-        fitted._learn(counts)
-        return fitted
-
-    def _learn(self, counts: Mapping[str, int]) -> None:
-        frequent = {value: n for value, n in counts.items() if n >= self.common}
-        total, n_frequent = sum(counts.values()), sum(frequent.values())
-        self.rare = (total - n_frequent + 1) / (total + 1)  # the probability of a rare value
-        self.frequency = {value: (1.0 - self.rare) * n / n_frequent for value, n in frequent.items()}
-        self.spelling = Letters(counts, self.order)
-        self.n_letters = max(len(Counter(letter for value in counts for letter in value)), 10)
-
-    @staticmethod
-    def parse(raw: Any) -> str:
-        """What is compared: words without case, accents and punctuation.
-
-        >>> Value.parse("  O'Brien,  Seán ")
-        'obrien sean'
-        """
-        if isinstance(raw, int | float | np.number) and not isinstance(raw, bool) and math.isfinite(raw):
-            raw = str(raw)
-        if not isinstance(raw, str):
-            raise ValueError(f"a value must be a text or a finite number, got {raw!r}")
-        value = " ".join(words_of(raw)) or raw.strip()
-        if not value:
-            raise ValueError("a value must not be empty")
-        return value
-
-    @property
-    def settings(self) -> list[float]:
-        """What the kernels need to know, in the order of ``KEPT``, …"""
-        beta, tau, rho = self.distortion, self.typo, self.further
-        first_edit = math.log(beta * tau * (1.0 - rho))
-        other = math.log(beta * (1.0 - tau))
-        return [math.log(1.0 - beta), first_edit, math.log(rho), other, float(self.n_letters)]
-
-    def words(self, value: str) -> list[str]:
-        """There are none."""
-        return []
-
-    def letters(self, value: str) -> list[int]:
-        """The letters that are compared."""
-        return [ord(letter) for letter in value[:COMPARED]]
-
-    def value_base(self, value: str) -> tuple[bool, float]:
-        """log f(value)."""
-        frequency = self.frequency.get(value)
-        if frequency is not None:
-            return True, math.log(frequency)
-        text = START * (self.order - 1) + value + END
-        total = math.log(self.rare)
-        for at in range(self.order - 1, len(text)):
-            total += math.log(self.spelling.probability(text[at - self.order + 1 : at], text[at]))
-        return True, total

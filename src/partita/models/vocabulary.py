@@ -12,7 +12,7 @@ from partita._typing import Array, Floats, Integers
 from partita.models import urns
 from partita.models.corpus import END, START
 from partita.models.tables import new_tables
-from partita.models.values import TRUE_VALUE
+from partita.models.values import COMPARED, TRUE_VALUE
 
 
 class Growing:
@@ -55,10 +55,10 @@ class Vocabulary:
         self.totals = np.array(
             [[self._new(urns.TOTAL, a, 0.0) for _ in range(6)] for a in range(len(attributes))], np.int64
         ).reshape(-1, 6)
-        self.mode = np.array([attribute.mode for attribute in attributes], np.int64)
-        self.settings = np.zeros((len(attributes), 5))
+        self.mode, self.settings = np.zeros(len(attributes), np.int64), np.zeros((len(attributes), 5))
         for a, attribute in enumerate(attributes):
-            self.settings[a, : len(attribute.settings)] = attribute.settings
+            self.mode[a] = getattr(attribute, "family_mode", urns.URNS)
+            self.settings[a] = getattr(attribute, "settings", 0.0)
         self.presence = np.zeros(len(attributes) + 2) if presence is None else presence
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
@@ -85,8 +85,8 @@ class Vocabulary:
         common, base = attribute.value_base(value)
         self.ids[a][value] = feature = self._new(urns.VALUE if common else urns.COMPOSED, a, base, words)
         if self.mode[a] == TRUE_VALUE:
-            letters = attribute.letters(value)
-            self.parts.extend([len(letters), *letters])
+            letters = value[:COMPARED]
+            self.parts.extend([len(letters), *map(ord, letters)])
         return feature
 
     def _word(self, a: int, word: str) -> int:
