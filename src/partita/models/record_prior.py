@@ -42,7 +42,7 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
     pairs: Pairs = [sorted(set(reader._pairs(fragment))) for fragment in fragments]
     occurrences = [Counter(v for said in pairs for b, v in said if b == a) for a in range(len(reader._models))]
     if labels is not None:
-        codes = label_codes(labels, "labels")
+        codes = label_codes("labels", labels)
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
         return learnt(model, pairs, pairs, codes, occurrences)
