@@ -18,7 +18,22 @@ from partita.models.values import COMPARED, edit_distance
 from partita.offline.rows import new_rows
 
 quick = settings(max_examples=40, deadline=None, derandomize=True, database=None)
-TEXTS = ["anna", "ana", "nana", "hanna", "anan", "bob", "rob", "bo", "x" * 70, "x" * 69 + "y", "y" + "x" * 80]
+TEXTS = [
+    "anna",
+    "ana",
+    "nana",
+    "hanna",
+    "anan",
+    "bob",
+    "rob",
+    "bo",
+    "ro",
+    "漢字",
+    "字",
+    "x" * 70,
+    "x" * 69 + "y",
+    "y" + "x" * 80,
+]
 NUMBERS = [1, 2, 2.5, 1e6, -3, 0, 1999, 2001, 0.1]
 CORPUS = {"anna": 5, "ana": 2, "bob": 3, "rob": 1, "eve": 4}
 
@@ -104,10 +119,13 @@ def naive_values(attribute, said):
         other = beta * (1 - tau) * frequency(v)
         if v == y:
             return 1 - beta + other
-        d = max(naive_distance(v[:COMPARED], y[:COMPARED]), 1)
+        v, y = v[:COMPARED], y[:COMPARED]
+        d = max(naive_distance(v, y), 1)
+        if d > 1 + len(y) // 3:
+            return other
         typo = (1 - rho) * rho ** (d - 1)
         for k in range(d):
-            typo /= letters * (2 * (len(y[:COMPARED]) + k) + 1)
+            typo /= letters * (2 * (len(y) + k) + 1)
         return beta * tau * typo + other
 
     if not said:

@@ -228,7 +228,12 @@ class Value(Attribute):
         beta, tau, rho = self.distortion, self.typo, self.further
         first_edit, other = math.log(beta * tau * (1.0 - rho)), math.log(beta * (1.0 - tau))
         n_letters = max(len({letter for value in self.corpus.counts for letter in value}), 10)
-        return [math.log(1.0 - beta), first_edit, math.log(rho), other, float(n_letters)]
+        return [first_edit, math.log(rho), other, float(n_letters), 0.0]
+
+    def log_true(self, value: str) -> float:
+        """The log-probability of saying the true value, if it is this one."""
+        by_chance = self.distortion * (1.0 - self.typo) * math.exp(self.value_base(value)[1])
+        return math.log(1.0 - self.distortion + by_chance)
 
     @cached_property
     def _letters(self) -> Letters:

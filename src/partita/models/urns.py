@@ -30,7 +30,7 @@ import numpy as np
 
 from partita._kernel import inner
 from partita._typing import Floats, Integers
-from partita.models.numbers import NUMBER, log_numbers
+from partita.models.numbers import NUMBER, numbers_gain
 from partita.models.tables import (
     CAPACITY,
     COUNT,
@@ -43,7 +43,7 @@ from partita.models.tables import (
     count_of,
     place,
 )
-from partita.models.values import TRUE_VALUE, log_values
+from partita.models.values import TRUE_VALUE, values_gain
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
@@ -296,11 +296,9 @@ def gather(family, start, capacity):
 
 
 @inner
-def log_attribute(family, a, n, column):
-    """log p of what ``tables.chosen`` has of an attribute without urns of words."""
-    if family.mode[a] == TRUE_VALUE:
-        return log_values(family, a, n, column)
-    return log_numbers(family, a, n, column)
+def chosen_gain(family, a, n):
+    """log p of what ``tables.chosen`` has of such an attribute, with the observation over without it."""
+    return values_gain(family, a, n) if family.mode[a] == TRUE_VALUE else numbers_gain(family, a, n)
 
 
 @inner
@@ -322,7 +320,7 @@ def found_gain(family, n_found, g):
             chosen[n, 0], chosen[n, 1], chosen[n, 2] = family.items[k], 0, 0
             n += 1
         chosen[i, 2] += 1
-    return log_attribute(family, a, n, 2) - log_attribute(family, a, n, 1)
+    return chosen_gain(family, a, n)
 
 
 @inner
@@ -337,10 +335,10 @@ def log_found(family, n_found):
         a, n = owner[found[i, 0]], 0
         for j in range(i, n_found):
             if owner[found[j, 0]] == a:
-                chosen[n, 0], chosen[n, 1] = found[j, 0], found[j, 1]
+                chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[j, 0], 0, found[j, 1]
                 found[j, 1] = 0
                 n += 1
-        total += log_attribute(family, a, n, 1)
+        total += chosen_gain(family, a, n)
     return total
 
 

@@ -11,8 +11,9 @@ letters out of A has fewer than A·(2ℓ + 1) neighbours, one of which is chosen
 
     typo(v | y) = (1 − ρ)·ρ^(d − 1) / Π_{k<d} A·(2·(ℓ + k) + 1),    d ≥ 1,
 
-which no sum over v brings above 1. d is the optimal-string-alignment distance, in which exchanging two
-neighbouring letters is one edit. Of long strings the first 64 letters are compared.
+which no sum over v brings above 1. More than 1 + ℓ/3 edits are no typo: by then most values are likelier by
+themselves. d is the optimal-string-alignment distance, in which exchanging two neighbouring letters is one
+edit. Of long strings the first 64 letters are compared.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from partita._kernel import inner
 from partita.models.tables import place
 
 TRUE_VALUE = 1  # the mode of such an attribute
-KEPT, TYPO, FURTHER, OTHER, LETTERS = range(5)  # its settings: log of 1 − β, β·τ·(1 − ρ), ρ, β·(1 − τ); A
+TYPO, FURTHER, OTHER, LETTERS = range(4)  # its settings: the logarithms of β·τ·(1 − ρ), ρ, β·(1 − τ); and A
 COMPARED = 64  # letters
 
 
@@ -59,52 +60,84 @@ def edit_distance(parts, u, n_u, v, n_v):
 
 
 @inner
-def edits(family, v, y):
-    """The edits between two different values; those computed last are remembered."""
-    near, first, parts = family.tables.near, family.first, family.parts
+def ones(bits):
+    """How many bits are set."""
+    bits = bits - ((bits >> 1) & 0x5555555555555555)
+    bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
+    return ((bits * 0x0101010101010101) >> 56) & 0x7F
+
+
+@inner
+def edits(family, v, y, most):
+    """The edits between two different values, or any number above ``most`` if it is.
+
+    An edit removes one kind of letter at most, and adds one at most, so most pairs need no closer look.
+    """
+    near, parts, u, w = family.tables.near, family.parts, family.first[v + 1], family.first[y + 1]
+    n_u, n_w = parts[u], parts[w]
+    removed, added = ones(parts[w + 1] & ~parts[u + 1]), ones(parts[u + 1] & ~parts[w + 1])
+    least = max(removed, added, n_u - n_w, n_w - n_u)
+    if least > most:
+        return least
     key = (np.int64(min(v, y)) << 32) + np.int64(max(v, y))
     at = place(key, np.int64(near.shape[0] - 1))
-    if near[at, 0] != key:
-        u, w = first[v], first[y]
+    if near[at, 0] != key:  # else it was one of the last to be compared
         near[at, 0] = key
-        near[at, 1] = max(edit_distance(parts, u + 1, parts[u], w + 1, parts[w]), 1)
+        near[at, 1] = max(edit_distance(parts, u + 2, n_u, w + 2, n_w), 1)
     return near[at, 1]
 
 
 @inner
 def log_mention(family, a, v, y):
     """log K(v | y)."""
-    settings = family.settings
-    other = settings[a, OTHER] + family.base[v]
     if v == y:
-        likely = settings[a, KEPT]
-    else:
-        d, choices = edits(family, v, y), 1.0
-        neighbours = 2 * family.parts[family.first[y]] + 1
-        for k in range(d):
-            choices *= settings[a, LETTERS] * (neighbours + 2 * k)
-        likely = settings[a, TYPO] + (d - 1) * settings[a, FURTHER] - math.log(choices)
-    if likely < other:
-        return other + math.log1p(math.exp(likely - other))
-    return likely + math.log1p(math.exp(other - likely))
+        return family.base[v + 1]
+    settings, length = family.settings, family.parts[family.first[y + 1]]
+    other, most = settings[a, OTHER] + family.base[v], 1 + length // 3
+    d, choices = edits(family, v, y, most), 1.0
+    if d > most:
+        return other
+    for k in range(d):
+        choices *= settings[a, LETTERS] * (2 * (length + k) + 1)
+    typo = settings[a, TYPO] + (d - 1) * settings[a, FURTHER] - math.log(choices)
+    if typo < other:
+        return other + math.log1p(math.exp(typo - other))
+    return typo + math.log1p(math.exp(other - typo))
 
 
 @inner
-def log_values(family, a, n, column):
-    """log p of the values in the first n rows of ``tables.chosen``, whose counts are in one column."""
+def log_sum(top, total, term):
+    """Add exp(term) to exp(top)·total; returns the new two."""
+    if term > top:
+        return term, total * math.exp(top - term) + 1.0
+    return top, total + math.exp(term - top)
+
+
+@inner
+def values_gain(family, a, n):
+    """log p of the values in the first n rows of ``tables.chosen``, with the observation over without it."""
     chosen = family.tables.chosen
-    top, total = -np.inf, 1.0
+    top, total, top_before, total_before = -np.inf, 0.0, -np.inf, 0.0
     for i in range(n):
         y = chosen[i, 0]
-        if chosen[i, column] == 0:
-            continue
-        term = family.base[y]
+        term = before = family.base[y]
         for j in range(n):
-            if chosen[j, column] > 0:
-                term += chosen[j, column] * log_mention(family, a, chosen[j, 0], y)
-        if term > top:
-            total, top = total * math.exp(top - term), term
-            total += 1.0
-        else:
-            total += math.exp(term - top)
-    return top + math.log(total) if top > -np.inf else 0.0
+            log_k = log_mention(family, a, chosen[j, 0], y)
+            before += chosen[j, 1] * log_k
+            term += chosen[j, 2] * log_k
+        top, total = log_sum(top, total, term)
+        if chosen[i, 1] > 0:
+            top_before, total_before = log_sum(top_before, total_before, before)
+    result = top + math.log(total)
+    return result - (top_before + math.log(total_before)) if total_before > 0.0 else result
+
+
+def spelled(value: str) -> list[int]:
+    """A value as the kernels compare it: the number of its letters, which kinds they are of, and themselves.
+
+    Kinds are bits of one number, so letters of rarer scripts may share one.
+    """
+    letters = [ord(letter) for letter in value[:COMPARED]]
+    kinds = sum(1 << bit for bit in {letter % 64 for letter in letters})
+    return [len(letters), kinds - (1 << 64 if kinds >> 63 else 0), *letters]

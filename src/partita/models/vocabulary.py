@@ -12,7 +12,7 @@ from partita._typing import Array, Floats, Integers
 from partita.models import urns
 from partita.models.corpus import END, START
 from partita.models.tables import new_tables
-from partita.models.values import COMPARED, TRUE_VALUE
+from partita.models.values import TRUE_VALUE, spelled
 
 
 class Growing:
@@ -75,7 +75,8 @@ class Vocabulary:
     def value(self, a: int, value: Any) -> int:
         """The feature of a value of attribute ``a``.
 
-        Its parts are its words. A TRUE_VALUE has none, and behind it are how many letters it has, and these.
+        Its parts are its words. A TRUE_VALUE has none, but next to it is a feature whose parts are its letters,
+        and whose base is the log-probability of saying it where it is true.
         """
         known = self.ids[a].get(value)
         if known is not None:
@@ -85,8 +86,7 @@ class Vocabulary:
         common, base = attribute.value_base(value)
         self.ids[a][value] = feature = self._new(urns.VALUE if common else urns.COMPOSED, a, base, words)
         if self.mode[a] == TRUE_VALUE:
-            letters = value[:COMPARED]
-            self.parts.extend([len(letters), *map(ord, letters)])
+            self._new(urns.TOTAL, a, attribute.log_true(value), spelled(value))
         return feature
 
     def _word(self, a: int, word: str) -> int:
