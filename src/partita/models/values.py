@@ -69,12 +69,12 @@ def ones(bits):
 
 
 @inner
-def edits(family, v, y, most):
+def edits(first, parts, near, v, y, most):
     """The edits between two different values, or any number above ``most`` if it is.
 
     An edit removes one kind of letter at most, and adds one at most, so most pairs need no closer look.
     """
-    near, parts, u, w = family.tables.near, family.parts, family.first[v + 1], family.first[y + 1]
+    u, w = first[v + 1], first[y + 1]
     n_u, n_w = parts[u], parts[w]
     removed, added = ones(parts[w + 1] & ~parts[u + 1]), ones(parts[u + 1] & ~parts[w + 1])
     least = max(removed, added, n_u - n_w, n_w - n_u)
@@ -89,13 +89,11 @@ def edits(family, v, y, most):
 
 
 @inner
-def log_mention(family, a, v, y):
-    """log K(v | y)."""
-    if v == y:
-        return family.base[v + 1]
-    settings, length = family.settings, family.parts[family.first[y + 1]]
-    other, most = settings[a, OTHER] + family.base[v], 1 + length // 3
-    d, choices = edits(family, v, y, most), 1.0
+def log_mention(settings, base, first, parts, near, a, v, y):
+    """log K(v | y) of two different values."""
+    length = parts[first[y + 1]]
+    other, most = settings[a, OTHER] + base[v], 1 + length // 3
+    d, choices = edits(first, parts, near, v, y, most), 1.0
     if d > most:
         return other
     for k in range(d):
@@ -117,13 +115,17 @@ def log_sum(top, total, term):
 @inner
 def values_gain(family, a, n):
     """log p of the values in the first n rows of ``tables.chosen``, with the observation over without it."""
-    chosen = family.tables.chosen
+    settings, base, first, parts = family.settings, family.base, family.first, family.parts
+    chosen, near = family.tables.chosen, family.tables.near
     top, total, top_before, total_before = -np.inf, 0.0, -np.inf, 0.0
     for i in range(n):
         y = chosen[i, 0]
-        term = before = family.base[y]
+        term = before = base[y]
         for j in range(n):
-            log_k = log_mention(family, a, chosen[j, 0], y)
+            if j == i:
+                log_k = base[y + 1]
+            else:
+                log_k = log_mention(settings, base, first, parts, near, a, chosen[j, 0], y)
             before += chosen[j, 1] * log_k
             term += chosen[j, 2] * log_k
         top, total = log_sum(top, total, term)
