@@ -29,9 +29,8 @@ LARGEST = 1e100  # squares of numbers must stay finite
 
 
 @inner
-def log_numbers(family, a, n, column):
-    """log p of the numbers in the first n rows of ``tables.chosen``, whose counts are in one column."""
-    chosen, base, settings, theta = family.tables.chosen, family.base, family.settings, family.theta[a]
+def log_numbers(chosen, base, settings, theta, a, n, column):
+    """log p of the numbers in the first n rows of ``chosen``, whose counts are in one column."""
     distinct, draws, mean, squares, total = 0, 0, 0.0, 0.0, 0.0
     for i in range(n):
         if chosen[i, column] > 0:
@@ -59,9 +58,10 @@ def log_numbers(family, a, n, column):
 
 
 @inner
-def numbers_gain(family, a, n):
-    """log p of the numbers in the first n rows of ``tables.chosen``, with the observation over without it."""
-    return log_numbers(family, a, n, 2) - log_numbers(family, a, n, 1)
+def numbers_gain(chosen, base, settings, theta, a, n):
+    """log p of the numbers in the first n rows of ``chosen``, with the observation over without it."""
+    before = log_numbers(chosen, base, settings, theta, a, n, 1)
+    return log_numbers(chosen, base, settings, theta, a, n, 2) - before
 
 
 def as_number(raw: Any) -> float:

@@ -18,6 +18,7 @@ KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
 REPEATED = 5.0  # mean occurrences of a value from which an attribute is a category
+USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 
 # ---------------------------------------------------------------------- inference
@@ -40,19 +41,30 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     if len(names) == 1:
         return {name: Text(letters=2, strength=0.3, split=False) for name in names}
     repeated = repetitions(looked_at, list(names))
+    usual = set(usual_attributes(looked_at, list(names)))
     found: dict[str, Attribute | None] = {
-        name: None if name in repeated else kind_of(values[name]) for name in names
+        name: None if name in repeated else kind_of(values[name], name in usual) for name in names
     }
     return found | {"*": Category()}
 
 
-def kind_of(values: list[Any]) -> Attribute:
-    """The kind that suits an attribute with such values."""
+def usual_attributes(fragments: list[dict[str, list[Any]]], names: list[str]) -> list[str]:
+    """Attributes that many fragments mention."""
+    mentioned = Counter(name for fragment in fragments for name in fragment)
+    return [name for name in names if mentioned[name] >= USUAL * len(fragments)]
+
+
+def kind_of(values: list[Any], usual: bool) -> Attribute:
+    """The kind that suits an attribute with such values.
+
+    What many fragments mention, with many different values, identifies entities, and comes in variants. The
+    rest are facts, which mostly name other entities or categories.
+    """
     texts = [as_text(value) for value in values if _is_plain(value)]
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
     distinct = len({" ".join(words_of(text)) for text in texts})
-    return Category() if len(texts) >= REPEATED * distinct else Text()
+    return Text() if usual and len(texts) < REPEATED * distinct else Category()
 
 
 def _is_plain(value: Any) -> bool:
@@ -68,11 +80,9 @@ def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[
 
     A full name beside its parts says everything once more, and would count twice.
     """
-    mentioned = Counter(name for fragment in fragments for name in fragment)
-    usual = [name for name in names if mentioned[name] >= 0.2 * len(fragments)]
+    usual = usual_attributes(fragments, names)
     words = [
-        {name: frozenset(w for v in fragment[name] if _is_plain(v) for w in words_of(as_text(v))) for name in usual if name in fragment}
-        for fragment in fragments[:2000]
+        {name: words_in(fragment[name]) for name in usual if name in fragment} for fragment in fragments[:2000]
     ]
     dropped: set[str] = set()
     for part in usual:
@@ -84,6 +94,11 @@ def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[
             if within >= ENOUGH * max(len(own), 1):
                 dropped.add(part)
     return dropped
+
+
+def words_in(values: list[Any]) -> frozenset[str]:
+    """All words of some values."""
+    return frozenset(word for value in values if _is_plain(value) for word in words_of(as_text(value)))
 
 
 # ---------------------------------------------------------------------- TOML

@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
-from partita._kernel import inner, kernel
+from partita._kernel import borrowed, inner, kernel
 
 LOG_SIZE, START, CAPACITY, USED, SIZE = range(5)
 WIDTH = 5
@@ -131,7 +131,7 @@ def allocate(tables, capacity):
                 larger[k] = old[k]
             tables.pool = larger
         tables.end = start + capacity
-    pool = tables.pool
+    pool = borrowed(tables.pool)
     for k in range(start, start + capacity):
         pool[k] = 0
     return start
@@ -162,10 +162,17 @@ def copy_table(tables, statistics, child, parent, extra):
     start = own_start
     if capacity < needed or capacity > 4 * needed:
         start, capacity = allocate(tables, needed), np.int64(needed)
-    else:
-        for k in range(start, start + capacity):
-            tables.pool[k] = 0
-    pool = tables.pool
+    pool = borrowed(tables.pool)
+    if capacity == old_capacity:
+        for k in range(capacity):
+            pool[start + k] = pool[old_start + k]
+        if own_capacity and start != own_start:
+            release(tables, own_start, own_capacity)
+        statistics[child, START], statistics[child, CAPACITY] = start, capacity
+        statistics[child, USED] = used
+        return
+    for k in range(start, start + capacity):
+        pool[k] = 0
     used = 0
     for k in range(old_start, old_start + old_capacity):
         entry = pool[k]

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import inner
+from partita._kernel import borrowed, inner
 from partita._typing import Floats, Integers
 from partita.models.numbers import NUMBER, numbers_gain
 from partita.models.tables import (
@@ -84,25 +84,34 @@ def grown_to(array, n):
     return result
 
 
+class Added(NamedTuple):
+    """A table of what the observation under consideration has added itself; forgotten with a new mark."""
+
+    counts: Any
+    marks: Any
+    mark: Any
+
+
 @inner
 def forget_added(tables):
-    """Begin with nothing that the observation has added itself."""
+    """An empty table of what the observation has added itself."""
     tables.mark += 1
+    return Added(borrowed(tables.added), borrowed(tables.added_mark), tables.mark)
 
 
 @inner
-def added_before(tables, feature):
+def added_before(added, feature):
     """How often the observation itself has added ``feature`` before; once more from now on."""
-    mask = tables.added.shape[0] - 1
+    counts, marks, mark = added.counts, added.marks, added.mark
+    mask = counts.shape[0] - 1
     at = place(feature, mask)
-    keys, marks, mark = tables.added, tables.added_mark, tables.mark
-    while marks[at] == mark and keys[at] >> 32 != feature:
+    while marks[at] == mark and counts[at] >> 32 != feature:
         at = (at + 1) & mask
     if marks[at] != mark:
         marks[at] = mark
-        keys[at] = np.int64(feature) << 32
-    keys[at] += 1
-    return (keys[at] & COUNT) - 1
+        counts[at] = np.int64(feature) << 32
+    counts[at] += 1
+    return (counts[at] & COUNT) - 1
 
 
 @inner
@@ -142,59 +151,54 @@ def prepare(family, start, end):
 def lay_out(family, start, end):
     """Fill in what :func:`prepare` has made room for."""
     tables = family.tables
-    words, tokens, groups = tables.words, tables.tokens, tables.groups
-    first, last, parts = family.first, family.last, family.parts
-    forget_added(tables)
+    words, tokens, groups = borrowed(tables.words), borrowed(tables.tokens), borrowed(tables.groups)
+    items, owner = borrowed(family.items), borrowed(family.owner)
+    first, last, parts = borrowed(family.first), borrowed(family.last), borrowed(family.parts)
+    added = forget_added(tables)
     n_words, n_tokens, n_groups = 0, 0, 0
     before = -1
     for k in range(start, end):
-        v = family.items[k]
-        if family.owner[v] != before:
-            before = family.owner[v]
+        v = items[k]
+        if owner[v] != before:
+            before = owner[v]
             groups[n_groups, 0], groups[n_groups, 1], groups[n_groups, 3] = before, k, n_words
             n_groups += 1
         groups[n_groups - 1, 2] = k + 1
         for p in range(first[v], last[v]):
             w = parts[p]
             words[n_words, 0], words[n_words, 1] = w, n_tokens
-            added_before(tables, w)
+            added_before(added, w)
             for t in range(first[w], last[w], 2):
                 tokens[n_tokens, 0], tokens[n_tokens, 1] = parts[t], parts[t + 1]
-                added_before(tables, parts[t])
-                added_before(tables, parts[t + 1])
+                added_before(added, parts[t])
+                added_before(added, parts[t + 1])
                 n_tokens += 1
             words[n_words, 2] = n_tokens
             n_words += 1
     for k in range(n_words):
-        words[k, 3] = repeats(tables, words[k, 0])
+        words[k, 3] = repeats(added, words[k, 0])
     for k in range(n_tokens):
-        tokens[k, 2] = repeats(tables, tokens[k, 0]) + 2 * repeats(tables, tokens[k, 1])
+        tokens[k, 2] = repeats(added, tokens[k, 0]) + 2 * repeats(added, tokens[k, 1])
 
 
 @inner
-def repeats(tables, feature):
+def repeats(added, feature):
     """Whether the observation has ``feature`` more than once."""
-    mask = tables.added.shape[0] - 1
-    at = place(feature, mask)
-    while tables.added[at] >> 32 != feature:
-        at = (at + 1) & mask
-    return (tables.added[at] & COUNT) > 1
+    return added_before(added, feature) > 1
 
 
 @inner
-def spell(family, start, capacity, first, last, twin):
+def spell(added, pool, tokens, base, start, capacity, first, last, twin):
     """log-probability of a word's letters under those of the cluster, all (twin 0) or of common words (1)."""
-    tables, base = family.tables, family.base
-    pool, tokens = tables.pool, tables.tokens
     total, product = 0.0, 1.0
     for t in range(first, last):
         context, letter, repeated = tokens[t, 0], tokens[t, 1], tokens[t, 2]
         n_context = count_of(pool, start, capacity, context + twin)
         n = count_of(pool, start, capacity, letter + twin) if n_context > 0 else 0
         if repeated & 1:
-            n_context += added_before(tables, context + twin)
+            n_context += added_before(added, context + twin)
         if repeated & 2:
-            n += added_before(tables, letter + twin)
+            n += added_before(added, letter + twin)
         product *= (base[letter] + n) / (base[context] + n_context)
         if product < 1e-200:
             total += math.log(product)
@@ -203,136 +207,165 @@ def spell(family, start, capacity, first, last, twin):
 
 
 @inner
-def note(tables, first, last, twin):
+def note(added, tokens, first, last, twin):
     """Add a word's letters, where they come again in the observation."""
-    tokens = tables.tokens
     for t in range(first, last):
         if tokens[t, 2] & 1:
-            added_before(tables, tokens[t, 0] + twin)
+            added_before(added, tokens[t, 0] + twin)
         if tokens[t, 2] & 2:
-            added_before(tables, tokens[t, 1] + twin)
+            added_before(added, tokens[t, 1] + twin)
 
 
 @inner
-def new_word(family, start, capacity, i, spelled):
+def new_word(added, pool, tokens, base, start, capacity, rare, spelled, first, last):
     """log-probability of the letters of a word that is new to the cluster, which has some spelled ones."""
-    tables = family.tables
-    first, last = tables.words[i, 1], tables.words[i, 2]
-    if family.kind[tables.words[i, 0]] == RARE:
-        return spell(family, start, capacity, first, last, 0)
+    if rare:
+        return spell(added, pool, tokens, base, start, capacity, first, last, 0)
     if spelled > 0:
-        given = spell(family, start, capacity, first, last, 0)
-        return given - spell(family, start, capacity, first, last, 1)
-    note(tables, first, last, 0)
-    note(tables, first, last, 1)
+        given = spell(added, pool, tokens, base, start, capacity, first, last, 0)
+        return given - spell(added, pool, tokens, base, start, capacity, first, last, 1)
+    note(added, tokens, first, last, 0)
+    note(added, tokens, first, last, 1)
     return 0.0
 
 
 @inner
-def group_gain(family, start, capacity, g):
-    """log-probability of what the observation says of one attribute."""
-    tables, items, base, kind = family.tables, family.items, family.base, family.kind
-    pool, words = tables.pool, tables.words
-    a, word = tables.groups[g, 0], tables.groups[g, 3]
-    theta, phi = family.theta[a], family.phi[a]
-    n_values = count_of(pool, start, capacity, family.totals[a, VALUES])
-    n_words = count_of(pool, start, capacity, family.totals[a, WORDS])
-    n_common = count_of(pool, start, capacity, family.totals[a, COMMON_WORDS])
-    spelled = count_of(pool, start, capacity, family.totals[a, SPELLED])
-    composed = count_of(pool, start, capacity, family.totals[a, N_COMPOSED])
+def words_gain(
+    added, pool, words, tokens, base, kind, start, capacity, phi, first, last, common, spelled, n_words, n_common
+):
+    """log-probability of the words of a value that is new to the cluster.
+
+    Those of a common value are given; what counts is how much better they make the composed ones.
+    """
+    total, product = 0.0, 1.0
+    for i in range(first, last):
+        w = words[i, 0]
+        n = np.int64(0)
+        if phi > 0.0:
+            n = count_of(pool, start, capacity, w)
+            if words[i, 3]:
+                n += added_before(added, w)
+            product *= (n if n > 0 else phi) / (n_words + phi)
+            n_words += 1
+            total += 0.0 if n > 0 else base[w]
+            if common:
+                n_given = count_of(pool, start, capacity, w + 1)
+                if words[i, 3]:
+                    n_given += added_before(added, w + 1)
+                product *= (n_common + phi) / (n_given if n_given > 0 else phi)
+                n_common += 1
+                total -= 0.0 if n_given > 0 else base[w]
+        if n == 0:
+            rare = kind[w] == RARE
+            total += new_word(
+                added, pool, tokens, base, start, capacity, rare, spelled, words[i, 1], words[i, 2]
+            )
+            spelled += rare
+        if not 1e-200 < product < 1e200:
+            total += math.log(product)
+            product = 1.0
+    return total + math.log(product), spelled
+
+
+@inner
+def group_gain(
+    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
+):
+    """log-probability of what the observation says of one attribute, of which there are ``n_values`` so far.
+
+    Arrays come as arguments of their own: to take one from a struct counts references again.
+    """
+    a, word = groups[g, 0], groups[g, 3]
+    strength = theta[a]
     total = 0.0
-    several = tables.groups[g, 2] - tables.groups[g, 1] > 1
-    for k in range(tables.groups[g, 1], tables.groups[g, 2]):
+    n_words = n_common = spelled = composed = np.int64(-1)
+    several = groups[g, 2] - groups[g, 1] > 1
+    for k in range(groups[g, 1], groups[g, 2]):
         v = items[k]
-        first, word = word, word + family.last[v] - family.first[v]
-        if theta > 0.0:
+        length = lasts[v] - firsts[v]
+        first, word = word, word + length
+        if strength > 0.0:
             n = count_of(pool, start, capacity, v)
-            total -= math.log(n_values + theta)
+            total += math.log((n if n > 0 else strength) / (n_values + strength))
             n_values += 1
             if n > 0:
-                total += math.log(n)
                 continue
-            total += math.log(theta)
         total += base[v]
+        if length == 0:
+            continue
+        if composed < 0:
+            n_words = count_of(pool, start, capacity, totals[a, WORDS])
+            n_common = count_of(pool, start, capacity, totals[a, COMMON_WORDS])
+            spelled = count_of(pool, start, capacity, totals[a, SPELLED])
+            composed = count_of(pool, start, capacity, totals[a, N_COMPOSED])
         common = kind[v] == VALUE
         composed += not common
         if common and composed == 0 and not several:
             continue
-        for i in range(first, word):
-            w = words[i, 0]
-            n = n_in_common = np.int64(0)
-            if phi > 0.0:
-                n = count_of(pool, start, capacity, w)
-                if words[i, 3]:
-                    n += added_before(tables, w)
-                total -= math.log(n_words + phi)
-                n_words += 1
-                if common:
-                    total += math.log(n_common + phi)
-                    n_common += 1
-                    n_in_common = count_of(pool, start, capacity, w + 1)
-                    if words[i, 3]:
-                        n_in_common += added_before(tables, w + 1)
-                    total -= math.log(n_in_common) if n_in_common > 0 else math.log(phi) + base[w]
-                total += math.log(n) if n > 0 else math.log(phi) + base[w]
-            if n == 0:
-                total += new_word(family, start, capacity, i, spelled)
-                spelled += kind[w] == RARE
+        gain, spelled = words_gain(
+            added, pool, words, tokens, base, kind, start, capacity, phi[a], first, word, common, spelled, n_words, n_common
+        )
+        total += gain
+        n_words += length
+        n_common += length if common else 0
     return total
 
 
 @inner
-def gather(family, start, capacity):
-    """List a cluster's values of attributes without urns of words, in ``tables.found``; returns how many."""
-    tables, kind, owner = family.tables, family.kind, family.owner
+def gather(tables, pool, kind, owner, mode, start, capacity, more):
+    """List a cluster's values of attributes without urns of words, in ``tables.found``; returns how many.
+
+    There is room for ``more`` in ``tables.chosen``.
+    """
     tables.found = grown_to(tables.found, capacity)
-    pool, found, n = tables.pool, tables.found, 0
+    tables.chosen = grown_to(tables.chosen, capacity + more)
+    found, n = borrowed(tables.found), np.int64(0)
     for k in range(start, start + capacity):
         feature, count = pool[k] >> 32, pool[k] & COUNT
-        if count > 0 and kind[feature] == VALUE and family.mode[owner[feature]] != URNS:
+        if count > 0 and kind[feature] == VALUE and mode[owner[feature]] != URNS:
             found[n, 0], found[n, 1] = feature, count
             n += 1
     return n
 
 
 @inner
-def chosen_gain(family, a, n):
-    """log p of what ``tables.chosen`` has of such an attribute, with the observation over without it."""
-    return values_gain(family, a, n) if family.mode[a] == TRUE_VALUE else numbers_gain(family, a, n)
+def choose(found, chosen, owner, items, first, last, n_found, a):
+    """List what was found of one attribute, without and with an observation; returns how much it is."""
+    n = np.int64(0)
+    for i in range(n_found):
+        if owner[found[i, 0]] == a:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[i, 0], found[i, 1], found[i, 1]
+            n += 1
+    for k in range(first, last):
+        i = 0
+        while i < n and chosen[i, 0] != items[k]:
+            i += 1
+        if i == n:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = items[k], 0, 0
+            n += 1
+        chosen[i, 2] += 1
+    return n
 
 
 @inner
-def found_gain(family, n_found, g):
-    """log-probability of what the observation says of such an attribute, given what was found."""
-    tables, groups = family.tables, family.tables.groups
-    a, n = groups[g, 0], 0
-    tables.chosen = grown_to(tables.chosen, n_found + groups[g, 2] - groups[g, 1])
-    found, chosen = tables.found, tables.chosen
-    for i in range(n_found):
-        if family.owner[found[i, 0]] == a:
-            chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[i, 0], found[i, 1], found[i, 1]
-            n += 1
-    for k in range(groups[g, 1], groups[g, 2]):
-        i = 0
-        while i < n and chosen[i, 0] != family.items[k]:
-            i += 1
-        if i == n:
-            chosen[n, 0], chosen[n, 1], chosen[n, 2] = family.items[k], 0, 0
-            n += 1
-        chosen[i, 2] += 1
-    return chosen_gain(family, a, n)
+def chosen_gain(family, a, n):
+    """log p of what ``tables.chosen`` has of an attribute, with the observation over without it."""
+    chosen, base, settings = borrowed(family.tables.chosen), borrowed(family.base), borrowed(family.settings)
+    if family.mode[a] == NUMBER:
+        return numbers_gain(chosen, base, settings, family.theta[a], a, n)
+    firsts, parts, near = borrowed(family.first), borrowed(family.parts), borrowed(family.tables.near)
+    return values_gain(chosen, base, settings, firsts, parts, near, a, n)
 
 
 @inner
 def log_found(family, n_found):
     """log p of all that was found."""
-    tables, owner, total = family.tables, family.owner, 0.0
-    tables.chosen = grown_to(tables.chosen, n_found)
-    found, chosen = tables.found, tables.chosen
+    total, owner = 0.0, borrowed(family.owner)
+    found, chosen = borrowed(family.tables.found), borrowed(family.tables.chosen)
     for i in range(n_found):
         if found[i, 1] == 0:
             continue  # done already
-        a, n = owner[found[i, 0]], 0
+        a, n = owner[found[i, 0]], np.int64(0)
         for j in range(i, n_found):
             if owner[found[j, 0]] == a:
                 chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[j, 0], 0, found[j, 1]
@@ -343,13 +376,13 @@ def log_found(family, n_found):
 
 
 @inner
-def presence_gain(family, start, capacity, size, n_groups):
+def presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups):
     """log-probability of mentioning just the attributes that the observation mentions.
 
     An entity mentions each attribute at a rate of its own, Gamma(b·f, b), and the numbers of mentions are
     Poisson: evidence of what kind of thing it is.
     """
-    pool, presence, n = family.tables.pool, family.presence, family.theta.shape[0]
+    n = totals.shape[0]
     total, rate = presence[n], presence[n + 1]
     if rate == 0.0:
         return 0.0
@@ -357,8 +390,8 @@ def presence_gain(family, start, capacity, size, n_groups):
     gain = -(total + mentions) * math.log1p(1.0 / (rate + size))
     product = 1.0
     for g in range(n_groups):
-        a = family.tables.groups[g, 0]
-        present = count_of(pool, start, capacity, family.totals[a, PRESENT])
+        a = groups[g, 0]
+        present = count_of(pool, start, capacity, totals[a, PRESENT])
         product *= (presence[a] + present) / (rate + size + 1.0)
         if product < 1e-200:
             gain += math.log(product)
@@ -371,31 +404,42 @@ def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
     tables = family.tables
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
-    groups, empty = tables.groups, tables.empty
-    forget_added(tables)
-    mode = family.mode
-    for g in range(n_groups):
-        if mode[groups[g, 0]] == URNS:
-            empty[g] = group_gain(family, np.int64(0), np.int64(0), g)
-        else:
-            empty[g] = found_gain(family, np.int64(0), g)
-    for k in range(first, last):
-        c = ids[k]
-        start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-        total = statistics[c, LOG_SIZE]
-        total += presence_gain(family, start, capacity, statistics[c, SIZE], n_groups)
-        forget_added(tables)
+    pool, groups, empty = borrowed(tables.pool), borrowed(tables.groups), borrowed(tables.empty)
+    words, tokens, items = borrowed(tables.words), borrowed(tables.tokens), borrowed(family.items)
+    kind, base, firsts = borrowed(family.kind), borrowed(family.base), borrowed(family.first)
+    lasts, theta, phi = borrowed(family.last), borrowed(family.theta), borrowed(family.phi)
+    totals, presence = borrowed(family.totals), borrowed(family.presence)
+    owner, mode = borrowed(family.owner), borrowed(family.mode)
+    for k in range(first - 1, last):
+        c = ids[max(k, first)]
+        start, capacity, size = np.int64(0), np.int64(0), 0.0
+        if k >= first:  # before the first cluster comes the empty one, for the attributes that others lack
+            start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
+            size = statistics[c, SIZE]
+        total = presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups)
+        added = forget_added(tables)
         n_found = np.int64(-1)
         for g in range(n_groups):
-            if count_of(tables.pool, start, capacity, family.totals[groups[g, 0], VALUES]) == 0:
+            n_values = count_of(pool, start, capacity, totals[groups[g, 0], VALUES])
+            if n_values == 0 and k >= first:
                 total += empty[g]
-            elif mode[groups[g, 0]] == URNS:
-                total += group_gain(family, start, capacity, g)
+                continue
+            if mode[groups[g, 0]] == URNS:
+                gain = group_gain(
+                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
+                )
             else:
                 if n_found < 0:
-                    n_found = gather(family, start, capacity)
-                total += found_gain(family, n_found, g)
-        out[c] = total
+                    more = np.int64(data[x, 1] - data[x, 0])
+                    n_found = gather(tables, pool, kind, owner, mode, start, capacity, more)
+                found, chosen = borrowed(tables.found), borrowed(tables.chosen)
+                n = choose(found, chosen, owner, items, groups[g, 1], groups[g, 2], n_found, groups[g, 0])
+                gain = chosen_gain(family, groups[g, 0], n)
+            total += gain
+            if k < first:
+                empty[g] = gain
+        if k >= first:
+            out[c] = total + statistics[c, LOG_SIZE]
 
 
 @inner
@@ -406,21 +450,20 @@ def begin(family, statistics, d):
 
 
 @inner
-def count_word(family, start, capacity, w, common, by):
+def count_word(pool, kind, firsts, lasts, parts, totals, phi, start, capacity, a, w, common, by):
     """Add a word to a table, or take it out; returns the number of new entries."""
-    pool, totals, parts, a = family.tables.pool, family.totals, family.parts, family.owner[w]
     used = add(pool, start, capacity, totals[a, WORDS], by)
     if common:
         used += add(pool, start, capacity, totals[a, COMMON_WORDS], by)
         used += add(pool, start, capacity, w + 1, by)
-    if family.phi[a] > 0.0:
+    if phi[a] > 0.0:
         used += add(pool, start, capacity, w, by)
         if count_of(pool, start, capacity, w) != (by > 0):
             return used
-    rare = family.kind[w] == RARE
+    rare = kind[w] == RARE
     if rare:
         used += add(pool, start, capacity, totals[a, SPELLED], by)
-    for t in range(family.first[w], family.last[w]):
+    for t in range(firsts[w], lasts[w]):
         used += add(pool, start, capacity, parts[t], by)
         if not rare:
             used += add(pool, start, capacity, parts[t] + 1, by)
@@ -428,52 +471,55 @@ def count_word(family, start, capacity, w, common, by):
 
 
 @inner
-def count_value(family, start, capacity, v, n, by):
+def count_value(pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, v, n, by):
     """Add a value n times to a table, or take it out; returns the number of new entries."""
-    pool, totals, a = family.tables.pool, family.totals, family.owner[v]
     used = add(pool, start, capacity, totals[a, VALUES], n * by)
-    if family.theta[a] > 0.0:
+    if theta[a] > 0.0:
         used += add(pool, start, capacity, v, n * by)
         if count_of(pool, start, capacity, v) != (n if by > 0 else 0):
             return used
-    common = family.kind[v] == VALUE
+    common = kind[v] == VALUE
     if not common:
         used += add(pool, start, capacity, totals[a, N_COMPOSED], by)
-    for p in range(family.first[v], family.last[v]):
-        used += count_word(family, start, capacity, family.parts[p], common, by)
+    for p in range(firsts[v], lasts[v]):
+        used += count_word(
+            pool, kind, firsts, lasts, parts, totals, phi, start, capacity, a, parts[p], common, by
+        )
     return used
 
 
 @inner
-def features_of(family, v):
-    """No value adds more entries to a table than this."""
-    count = 4
-    for p in range(family.first[v], family.last[v]):
-        w = family.parts[p]
-        count += 5 + 2 * (family.last[w] - family.first[w])
+def most_features(items, firsts, lasts, parts, first, last):
+    """No more entries than this are new to a table when an observation is added."""
+    count = np.int64(1)
+    for k in range(first, last):
+        count += 4
+        for p in range(firsts[items[k]], lasts[items[k]]):
+            count += 5 + 2 * (lasts[parts[p]] - firsts[parts[p]])
     return count
 
 
 @inner
 def shift(family, statistics, child, parent, size, data, x, by):
     """Row of ``child``, of so many members: that of ``parent`` with ``x`` added or taken out."""
-    tables, items = family.tables, family.items
+    items, kind, owner = borrowed(family.items), borrowed(family.kind), borrowed(family.owner)
+    firsts, lasts, parts = borrowed(family.first), borrowed(family.last), borrowed(family.parts)
+    totals, theta, phi = borrowed(family.totals), borrowed(family.theta), borrowed(family.phi)
     first, last = int(data[x, 0]), int(data[x, 1])
-    extra = np.int64(0)
-    if by > 0:
-        extra += 1
-        for k in range(first, last):
-            extra += features_of(family, items[k])
-    copy_table(tables, statistics, child, parent, extra)
+    extra = most_features(items, firsts, lasts, parts, first, last) if by > 0 else np.int64(0)
+    copy_table(family.tables, statistics, child, parent, extra)
+    pool = borrowed(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
     used, before = np.int64(0), -1
     for k in range(first, last):
-        used += count_value(family, start, capacity, items[k], np.int64(1), by)
-        a = family.owner[items[k]]
+        a = owner[items[k]]
+        used += count_value(
+            pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, items[k], np.int64(1), by
+        )
         if a != before:
             before = a
-            used += add(tables.pool, start, capacity, MENTIONS, by)
-            used += add(tables.pool, start, capacity, family.totals[a, PRESENT], by)
+            used += add(pool, start, capacity, MENTIONS, by)
+            used += add(pool, start, capacity, totals[a, PRESENT], by)
     statistics[child, USED] += used
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(max(size, 1))
 
@@ -496,21 +542,24 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     """Row of the union of two clusters."""
     if child == second:
         first, second = second, first
-    tables, kind = family.tables, family.kind
-    extra = np.int64(statistics[second, USED])
-    copy_table(tables, statistics, child, first, extra)
+    kind, owner, firsts, lasts, parts = family.kind, family.owner, family.first, family.last, family.parts
+    totals, theta, phi = family.totals, family.theta, family.phi
+    copy_table(family.tables, statistics, child, first, np.int64(statistics[second, USED]))
+    pool = borrowed(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
     used = np.int64(0)
     low = np.int64(statistics[second, START])
     for k in range(low, low + np.int64(statistics[second, CAPACITY])):
-        feature, n = tables.pool[k] >> 32, tables.pool[k] & COUNT
+        feature, n = pool[k] >> 32, pool[k] & COUNT
         if n == 0:
             continue
-        a = family.owner[feature]
-        if family.theta[a] < 0.0 or feature == MENTIONS or feature == family.totals[a, PRESENT]:
-            used += add(tables.pool, start, capacity, feature, n)
+        a = owner[feature]
+        if theta[a] < 0.0 or feature == MENTIONS or feature == totals[a, PRESENT]:
+            used += add(pool, start, capacity, feature, n)
         elif kind[feature] == VALUE or kind[feature] == COMPOSED:
-            used += count_value(family, start, capacity, feature, n, np.int64(1))
+            used += count_value(
+                pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, feature, n, np.int64(1)
+            )
     statistics[child, USED] += used
     size = size_first + size_second
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(size)
@@ -559,7 +608,8 @@ def log_marginal(family, statistics, c, size, d):
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
     total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
-    total += log_found(family, gather(family, start, capacity))
+    found = gather(family.tables, pool, kind, owner, family.mode, start, capacity, np.int64(0))
+    total += log_found(family, found)
     for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
         if n == 0 or feature == MENTIONS:

@@ -113,10 +113,8 @@ def log_sum(top, total, term):
 
 
 @inner
-def values_gain(family, a, n):
-    """log p of the values in the first n rows of ``tables.chosen``, with the observation over without it."""
-    settings, base, first, parts = family.settings, family.base, family.first, family.parts
-    chosen, near = family.tables.chosen, family.tables.near
+def values_gain(chosen, base, settings, first, parts, near, a, n):
+    """log p of the values in the first n rows of ``chosen``, with the observation over without it."""
     top, total, top_before, total_before = -np.inf, 0.0, -np.inf, 0.0
     for i in range(n):
         y = chosen[i, 0]

@@ -2,13 +2,16 @@
 
 Without an index they are all there are, and the steps that follow are exact. With one, the keys of x lead to
 earlier observations, those to their blocks and subproblems. The rarest key comes first, as it says most, and
-within a key the latest observation, until so many have been visited that the budget is spent: the cost of an
-observation is bounded however common its keys are, and however many subproblems there are.
+within a key the latest observation, until so many have been visited that the budget is spent. Of the
+subproblems met, those stay that share most with x, a key counting −log of the share of observations that have
+it: the cost of an observation is bounded however common its keys are, and however many subproblems there are.
 
 Out: ``candidates``, in order of their slots, which decides ties. No later step looks at any other subproblem.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -17,6 +20,7 @@ from partita.smc.index import insert, slot
 from partita.smc.state import descending
 
 BUDGET = 1000  # observations that a look-up visits at most
+MOST = 10  # subproblems that x is scored against at most
 
 
 @inner
@@ -32,27 +36,43 @@ def meet_all(state):
 
 @inner
 def meet_keys(state, keys, first, last):
-    """Make the subproblems of observations that share one of ``keys[first:last]`` candidates."""
+    """Make the subproblems of observations that share ``keys[first:last]`` candidates."""
     index, n = state.index, last - first
     heads, rarity = np.empty(n, np.int64), np.empty(n)
     for k in range(n):
         at = slot(index.heads, index.keys, keys[first + k])
         heads[k], rarity[k] = index.heads[at], -index.counts[at]
-    met, left, count = state.met, BUDGET, 0
-    found = np.empty(BUDGET)
+    met, met_at, left, count = state.met, state.met_at, BUDGET, 0
+    found, latest, shared = np.empty(BUDGET), np.empty(BUDGET, np.int64), np.empty(BUDGET)
     state.tick += 1
     for k in descending(rarity, n):
         p = heads[k]
+        worth = math.log((state.n_observations + 1.0) / max(-rarity[k], 1.0))
         while p >= 0 and left > 0:
             left -= 1
             block = state.observations[index.owner[p]].block
             if block >= 0:  # it has not been taken out
                 s = state.blocks[block].subproblem
                 if met[s] != state.tick:
-                    met[s] = state.tick
-                    found[count] = -s
+                    met[s], met_at[s] = state.tick, count
+                    found[count], latest[count], shared[count] = -s, -1, 0.0
                     count += 1
+                if latest[met_at[s]] != k:
+                    latest[met_at[s]] = k
+                    shared[met_at[s]] += worth
             p = index.earlier[p]
+    keep_most_shared(state, found, shared, count)
+
+
+@inner
+def keep_most_shared(state, found, shared, count):
+    """Make those that share most candidates, in order of their slots; of equal ones those met first."""
+    if count > MOST:
+        best = descending(shared, count)
+        kept = np.empty(MOST)
+        for k in range(MOST):
+            kept[k] = found[best[k]]
+        found, count = kept, MOST
     order = descending(found, count)
     for k in range(count):
         state.candidates[k] = -np.int64(found[order[k]])

@@ -97,6 +97,7 @@ FIELDS = [
     ("candidates", types.int64[::1]),  # the subproblems that x is scored against, in order of their slots
     ("n_candidates", types.int64),
     ("met", types.int64[::1]),  # per subproblem: mark of the last look-up that found it
+    ("met_at", types.int64[::1]),  # per subproblem: the how manieth it was to be found
     ("bound", types.float64[::1]),  # per candidate's slot: the largest gain of its clusters
     ("share", types.float64[::1]),  # per candidate's slot: of the retained weight
     ("dropped", types.boolean[::1]),  # per candidate's slot: whether it holds too little of it
@@ -143,6 +144,7 @@ def assemble(parts, counts, settings, log_alpha, random, index):
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
     n = state.subproblems.shape[0]
     state.candidates, state.n_candidates, state.met = np.empty(n, np.int64), 0, np.zeros(n, np.int64)
+    state.met_at = np.empty(n, np.int64)
     state.bound, state.share, state.dropped = np.empty(n), np.empty(n), np.empty(n, np.bool_)
     state.created = np.empty((state.particles, 2), np.int64)
     state.needed = np.zeros(5, np.int64)
