@@ -38,6 +38,9 @@ FIELDS = [
     ("tokens", types.int64[:, ::1]),
     ("groups", types.int64[:, ::1]),
     ("empty", types.float64[::1]),
+    ("found", types.int64[:, ::1]),  # values of a cluster and their counts
+    ("chosen", types.int64[:, ::1]),  # those of one attribute: without the observation, and with it
+    ("near", types.int64[:, ::1]),  # pairs of values, and how many edits they are apart
 ]
 
 
@@ -67,6 +70,8 @@ def new_tables():
     tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
     tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
     tables.groups, tables.empty = np.empty((16, 4), np.int64), np.empty(16)
+    tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
+    tables.near = np.zeros((4096, 2), np.int64)
     return tables
 
 

@@ -30,6 +30,7 @@ import numpy as np
 
 from partita._kernel import borrowed, inner
 from partita._typing import Floats, Integers
+from partita.models.numbers import NUMBER, numbers_gain
 from partita.models.tables import (
     CAPACITY,
     COUNT,
@@ -42,11 +43,13 @@ from partita.models.tables import (
     count_of,
     place,
 )
+from partita.models.values import TRUE_VALUE, values_gain
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
 VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
-URNS, TRUE_VALUE, NUMBER = range(3)  # how an attribute is modelled: what follows, ``values.py``, ``numbers.py``
+URNS = 0  # how an attribute is modelled: as above, or by ``values.py`` or ``numbers.py``
+MODES = URNS, TRUE_VALUE, NUMBER
 MENTIONS = 1  # the feature that counts attributes mentioned, in all
 
 
@@ -56,14 +59,15 @@ class UrnFamily(NamedTuple):
     items: Integers  # values of the observations, one observation after the other
     kind: Integers  # of each feature
     owner: Integers  # of each feature: its attribute
-    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q
+    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q; a NUMBER
     first: Integers  # of each value or word: where its parts begin
     last: Integers  # and end
-    parts: Integers  # of a value its words; of a word contexts and letters, in turn
+    parts: Integers  # of a value its words; of a word contexts and letters, in turn; see ``Vocabulary.value``
     theta: Floats  # of each attribute: of its urn of values; negative without one
     phi: Floats  # of its urn of words
     totals: Integers  # of each attribute: the features that count its values, words, …
     mode: Integers  # of each attribute: one of URNS, TRUE_VALUE, NUMBER
+    settings: Floats  # of each attribute: what its mode needs to know
     presence: Floats  # of each attribute b·f, where f is how often it is mentioned; then b·Σf and b
     tables: Any
 
@@ -308,6 +312,70 @@ def group_gain(
 
 
 @inner
+def gather(tables, pool, kind, owner, mode, start, capacity, more):
+    """List a cluster's values of attributes without urns of words, in ``tables.found``; returns how many.
+
+    There is room for ``more`` in ``tables.chosen``.
+    """
+    tables.found = grown_to(tables.found, capacity)
+    tables.chosen = grown_to(tables.chosen, capacity + more)
+    found, n = borrowed(tables.found), np.int64(0)
+    for k in range(start, start + capacity):
+        feature, count = pool[k] >> 32, pool[k] & COUNT
+        if count > 0 and kind[feature] == VALUE and mode[owner[feature]] != URNS:
+            found[n, 0], found[n, 1] = feature, count
+            n += 1
+    return n
+
+
+@inner
+def choose(found, chosen, owner, items, first, last, n_found, a):
+    """List what was found of one attribute, without and with an observation; returns how much it is."""
+    n = np.int64(0)
+    for i in range(n_found):
+        if owner[found[i, 0]] == a:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[i, 0], found[i, 1], found[i, 1]
+            n += 1
+    for k in range(first, last):
+        i = 0
+        while i < n and chosen[i, 0] != items[k]:
+            i += 1
+        if i == n:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = items[k], 0, 0
+            n += 1
+        chosen[i, 2] += 1
+    return n
+
+
+@inner
+def chosen_gain(family, a, n):
+    """log p of what ``tables.chosen`` has of an attribute, with the observation over without it."""
+    chosen, base, settings = borrowed(family.tables.chosen), borrowed(family.base), borrowed(family.settings)
+    if family.mode[a] == NUMBER:
+        return numbers_gain(chosen, base, settings, family.theta[a], a, n)
+    firsts, parts, near = borrowed(family.first), borrowed(family.parts), borrowed(family.tables.near)
+    return values_gain(chosen, base, settings, firsts, parts, near, a, n)
+
+
+@inner
+def log_found(family, n_found):
+    """log p of all that was found."""
+    total, owner = 0.0, borrowed(family.owner)
+    found, chosen = borrowed(family.tables.found), borrowed(family.tables.chosen)
+    for i in range(n_found):
+        if found[i, 1] == 0:
+            continue  # done already
+        a, n = owner[found[i, 0]], np.int64(0)
+        for j in range(i, n_found):
+            if owner[found[j, 0]] == a:
+                chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[j, 0], 0, found[j, 1]
+                found[j, 1] = 0
+                n += 1
+        total += chosen_gain(family, a, n)
+    return total
+
+
+@inner
 def presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups):
     """log-probability of mentioning just the attributes that the observation mentions.
 
@@ -341,6 +409,7 @@ def gains(family, statistics, ids, first, last, data, x, out):
     kind, base, firsts = borrowed(family.kind), borrowed(family.base), borrowed(family.first)
     lasts, theta, phi = borrowed(family.last), borrowed(family.theta), borrowed(family.phi)
     totals, presence = borrowed(family.totals), borrowed(family.presence)
+    owner, mode = borrowed(family.owner), borrowed(family.mode)
     for k in range(first - 1, last):
         c = ids[max(k, first)]
         start, capacity, size = np.int64(0), np.int64(0), 0.0
@@ -349,14 +418,23 @@ def gains(family, statistics, ids, first, last, data, x, out):
             size = statistics[c, SIZE]
         total = presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups)
         added = forget_added(tables)
+        n_found = np.int64(-1)
         for g in range(n_groups):
             n_values = count_of(pool, start, capacity, totals[groups[g, 0], VALUES])
             if n_values == 0 and k >= first:
                 total += empty[g]
                 continue
-            gain = group_gain(
-                added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
-            )
+            if mode[groups[g, 0]] == URNS:
+                gain = group_gain(
+                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
+                )
+            else:
+                if n_found < 0:
+                    more = np.int64(data[x, 1] - data[x, 0])
+                    n_found = gather(tables, pool, kind, owner, mode, start, capacity, more)
+                found, chosen = borrowed(tables.found), borrowed(tables.chosen)
+                n = choose(found, chosen, owner, items, groups[g, 1], groups[g, 2], n_found, groups[g, 0])
+                gain = chosen_gain(family, groups[g, 0], n)
             total += gain
             if k < first:
                 empty[g] = gain
@@ -503,7 +581,7 @@ def log_urn(base, strength, n):
 def log_total(family, a, feature, n):
     """What the total number of draws from an attribute's urns adds to log p(c)."""
     theta, phi = family.theta[a], family.phi[a]
-    if feature == family.totals[a, VALUES] and theta > 0.0:
+    if feature == family.totals[a, VALUES] and theta > 0.0 and family.mode[a] == URNS:
         return -rising(theta, n)
     if feature == family.totals[a, WORDS] and phi > 0.0:
         return -rising(phi, n)
@@ -530,13 +608,16 @@ def log_marginal(family, statistics, c, size, d):
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
     total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
+    found = gather(family.tables, pool, kind, owner, family.mode, start, capacity, np.int64(0))
+    total += log_found(family, found)
     for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
         if n == 0 or feature == MENTIONS:
             continue
         what, a = kind[feature], owner[feature]
         if what == VALUE or what == COMPOSED:
-            total += log_urn(base[feature], family.theta[a], n)
+            if family.mode[a] == URNS:
+                total += log_urn(base[feature], family.theta[a], n)
         elif what == WORD or what == RARE:
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:
