@@ -125,7 +125,7 @@ def allocate(tables, capacity):
     else:
         start = tables.end
         if start + capacity > tables.pool.shape[0]:
-            larger = np.zeros(max(2 * tables.pool.shape[0], start + capacity), np.int64)
+            larger = np.empty(max(tables.pool.shape[0] * 4 // 3, start + capacity), np.int64)
             old = tables.pool
             for k in range(start):
                 larger[k] = old[k]
