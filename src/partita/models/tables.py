@@ -153,7 +153,7 @@ def copy_table(tables, statistics, child, parent, extra):
     used = np.int64(statistics[parent, USED])
     capacity = np.int64(statistics[child, CAPACITY])
     needed = SMALLEST
-    while 2 * needed < 3 * (used + extra):
+    while 3 * needed < 4 * (used + extra):
         needed *= 2
     if child == parent and capacity >= needed:
         return
