@@ -72,7 +72,7 @@ class Record(TextModel):
     >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Charles Babbage"},
     ...              {"name": "A. Lovelace", "born": 1815}, {"name": ["Babbage", "Charles Babbage"]}]
     >>> model = pt.Record({"name": pt.Text(), "born": pt.Date()}).fit_prior(fragments)
-    >>> pt.SplitSMC(model, alpha=1.0).fit_predict(fragments)
+    >>> pt.SplitSMC(model, alpha=0.3).fit_predict(fragments)
     array([0, 1, 0, 1])
     """
 

@@ -125,7 +125,7 @@ def allocate(tables, capacity):
     else:
         start = tables.end
         if start + capacity > tables.pool.shape[0]:
-            larger = np.zeros(max(2 * tables.pool.shape[0], start + capacity), np.int64)
+            larger = np.empty(max(tables.pool.shape[0] * 4 // 3, start + capacity), np.int64)
             old = tables.pool
             for k in range(start):
                 larger[k] = old[k]
@@ -153,7 +153,7 @@ def copy_table(tables, statistics, child, parent, extra):
     used = np.int64(statistics[parent, USED])
     capacity = np.int64(statistics[child, CAPACITY])
     needed = SMALLEST
-    while 2 * needed < 3 * (used + extra):
+    while 3 * needed < 4 * (used + extra):
         needed *= 2
     if child == parent and capacity >= needed:
         return

@@ -17,7 +17,7 @@ has no composed values, an ``Ngram`` no urns.
 
 Features of all kinds are numbered through from 1, and a cluster is a table of counts of them (``tables.py``).
 Some come in pairs: next to the count of a word in all of a cluster's distinct values is that in common
-values, next to that of letters in all its distinct words that in common words. An observation is a range of
+values, next to that of letters in its distinct rare words that in common ones. An observation is a range of
 ``items``: its values, sorted by attribute.
 """
 
@@ -188,45 +188,55 @@ def repeats(added, feature):
 
 
 @inner
-def spell(added, pool, tokens, base, start, capacity, first, last, twin):
-    """log-probability of a word's letters under those of the cluster, all (twin 0) or of common words (1)."""
+def added_so_far(added, feature):
+    """How often the observation itself has added ``feature`` before."""
+    counts, marks, mark = added.counts, added.marks, added.mark
+    mask = counts.shape[0] - 1
+    at = place(feature, mask)
+    while marks[at] == mark and counts[at] >> 32 != feature:
+        at = (at + 1) & mask
+    return counts[at] & COUNT if marks[at] == mark else np.int64(0)
+
+
+@inner
+def counts_of_pair(added, pool, start, capacity, feature, repeated, rare):
+    """The counts of a context or letter in rare words and in common ones; from now on there is one more."""
+    n_rare = count_of(pool, start, capacity, feature)
+    n_common = count_of(pool, start, capacity, feature + 1)
+    if repeated:
+        n_rare += added_before(added, feature) if rare else added_so_far(added, feature)
+        n_common += added_so_far(added, feature + 1) if rare else added_before(added, feature + 1)
+    return n_rare, n_common
+
+
+@inner
+def new_word(added, pool, tokens, base, start, capacity, rare, first, last):
+    """log-probability of the letters of a word that is new to the cluster.
+
+    Those of a common word are given; what counts is how much better they make the rare ones.
+    """
     total, product = 0.0, 1.0
     for t in range(first, last):
         context, letter, repeated = tokens[t, 0], tokens[t, 1], tokens[t, 2]
-        n_context = count_of(pool, start, capacity, context + twin)
-        n = count_of(pool, start, capacity, letter + twin) if n_context > 0 else 0
-        if repeated & 1:
-            n_context += added_before(added, context + twin)
-        if repeated & 2:
-            n += added_before(added, letter + twin)
-        product *= (base[letter] + n) / (base[context] + n_context)
-        if product < 1e-200:
+        c_rare, c_common = counts_of_pair(added, pool, start, capacity, context, repeated & 1, rare)
+        n_rare, n_common = counts_of_pair(added, pool, start, capacity, letter, repeated & 2, rare)
+        product *= (base[letter] + n_rare + n_common) / (base[context] + c_rare + c_common)
+        if not rare:
+            product *= (base[context] + c_common) / (base[letter] + n_common)
+        if not 1e-200 < product < 1e200:
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
 
 
 @inner
-def note(added, tokens, first, last, twin):
-    """Add a word's letters, where they come again in the observation."""
+def note(added, tokens, first, last):
+    """Add the letters of a common word, where they come again in the observation."""
     for t in range(first, last):
         if tokens[t, 2] & 1:
-            added_before(added, tokens[t, 0] + twin)
+            added_before(added, tokens[t, 0] + 1)
         if tokens[t, 2] & 2:
-            added_before(added, tokens[t, 1] + twin)
-
-
-@inner
-def new_word(added, pool, tokens, base, start, capacity, rare, spelled, first, last):
-    """log-probability of the letters of a word that is new to the cluster, which has some spelled ones."""
-    if rare:
-        return spell(added, pool, tokens, base, start, capacity, first, last, 0)
-    if spelled > 0:
-        given = spell(added, pool, tokens, base, start, capacity, first, last, 0)
-        return given - spell(added, pool, tokens, base, start, capacity, first, last, 1)
-    note(added, tokens, first, last, 0)
-    note(added, tokens, first, last, 1)
-    return 0.0
+            added_before(added, tokens[t, 1] + 1)
 
 
 @inner
@@ -257,10 +267,13 @@ def words_gain(
                 total -= 0.0 if n_given > 0 else base[w]
         if n == 0:
             rare = kind[w] == RARE
-            total += new_word(
-                added, pool, tokens, base, start, capacity, rare, spelled, words[i, 1], words[i, 2]
-            )
             spelled += rare
+            if spelled > 0:
+                total += new_word(
+                    added, pool, tokens, base, start, capacity, rare, words[i, 1], words[i, 2]
+                )
+            else:
+                note(added, tokens, words[i, 1], words[i, 2])
         if not 1e-200 < product < 1e200:
             total += math.log(product)
             product = 1.0
@@ -464,9 +477,7 @@ def count_word(pool, kind, firsts, lasts, parts, totals, phi, start, capacity, a
     if rare:
         used += add(pool, start, capacity, totals[a, SPELLED], by)
     for t in range(firsts[w], lasts[w]):
-        used += add(pool, start, capacity, parts[t], by)
-        if not rare:
-            used += add(pool, start, capacity, parts[t] + 1, by)
+        used += add(pool, start, capacity, parts[t] if rare else parts[t] + 1, by)
     return used
 
 
@@ -495,7 +506,7 @@ def most_features(items, firsts, lasts, parts, first, last):
     for k in range(first, last):
         count += 4
         for p in range(firsts[items[k]], lasts[items[k]]):
-            count += 5 + 2 * (lasts[parts[p]] - firsts[parts[p]])
+            count += 5 + lasts[parts[p]] - firsts[parts[p]]
     return count
 
 
@@ -622,13 +633,12 @@ def log_marginal(family, statistics, c, size, d):
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:
             total -= log_urn(base[feature - 1], family.phi[a], n)
-        elif what == LETTER:
-            total += rising(base[feature], n)
-        elif what == CONTEXT:
-            total -= rising(base[feature], n)
+        elif what == LETTER or what == CONTEXT:
+            given = count_of(pool, start, capacity, feature + 1)
+            sign = 1.0 if what == LETTER else -1.0
+            total += sign * rising(base[feature] + given, n)
         elif what == OF_COMMON:
-            sign = -1.0 if kind[feature - 1] == LETTER else 1.0
-            total += sign * rising(base[feature - 1], n)
+            continue
         else:
             total += log_total(family, a, feature, n)
     return total
