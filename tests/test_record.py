@@ -273,7 +273,8 @@ def test_long_texts():
     """Beyond the first 1,000 letters equality still counts; and 100 kB take no time worth mentioning."""
     long = "lorem ipsum dolor sit amet " * 4000
     assert len(long) > 100_000
-    model = pt.Record({"name": pt.Text(), "text": pt.Text(split=False), "kind": pt.Category()}, rate=0)
+    kind = pt.Category(corpus=Corpus({"novel": 9}))
+    model = pt.Record({"name": pt.Text(), "text": pt.Text(split=False), "kind": kind}, rate=0)
     for name in model.attributes:
         density = {}
         for end in ("", "x"):
