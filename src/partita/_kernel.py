@@ -91,7 +91,7 @@ inner = njit(**INNER)
 glue = njit(nogil=True, error_model="numpy", inline="always")
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def borrowed(typingctx, array):
     """The same array, which nobody counts references to: whoever calls must hold it.
 

@@ -330,4 +330,9 @@ def as_text(raw: Any) -> str:
 
 def is_missing(raw: Any) -> bool:
     """Whether a raw value says nothing."""
-    return raw is None or (isinstance(raw, str) and not raw.strip()) or raw != raw
+    if raw is None or (isinstance(raw, str) and not raw.strip()):
+        return True
+    try:
+        return bool(raw != raw)
+    except (TypeError, ValueError):  # the NA of pandas, which is neither equal nor unequal; arrays
+        return type(raw).__name__ == "NAType"

@@ -15,7 +15,13 @@ SCRIPTS_WITH_ACCENTS = ("LATIN", "GREEK", "CYRILLIC")
 LETTERS = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 NOTHING = "\ufffd"  # what is left of a text of nothing but control characters
-WORD = re.compile(r"[^\W_]+(?:[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]+[^\W_]*)*")
+APOSTROPHES = str.maketrans("", "", "'\u2019\u02bc\u055a")
+MARKS = "".join(  # vowel signs and the like: of words, but no letters to Python
+    chr(code)
+    for code in (*range(0x300, 0x2000), *range(0xA800, 0xAC00))
+    if unicodedata.category(chr(code)).startswith("M")
+)
+WORD = re.compile(rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*")
 
 
 @lru_cache(maxsize=4096)
@@ -47,5 +53,5 @@ def words_of(text: str) -> list[str]:
         folded = text.lower()
     else:
         folded = without_accents(unicodedata.normalize("NFKC", text).casefold()).translate(LETTERS)
-    folded = CONTROL.sub(" ", folded.replace("'", ""))
+    folded = CONTROL.sub(" ", folded.translate(APOSTROPHES))
     return WORD.findall(folded) or folded.split() or [NOTHING]

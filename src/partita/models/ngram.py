@@ -17,7 +17,7 @@ from partita._estimator import whole
 from partita._kernel import kernel
 from partita._labels import label_codes
 from partita._typing import Array
-from partita.models.base import positive_number
+from partita.models.base import plain, positive_number
 from partita.models.corpus import END, LONGEST, START, UNKNOWN
 from partita.models.families import begin, extend, log_marginal
 from partita.models.folding import words_of
@@ -45,14 +45,22 @@ class Ngram(TextModel):
     array([0, 0, 1, 0, 1])
     """
 
-    def __init__(self, n: int = 2, concentration: float = 0.01, counts: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, n: int = 2, concentration: float = 0.01, counts: Mapping[str, float] | None = None
+    ) -> None:
         self.n = n
         self.concentration = concentration
         self.counts = counts
 
     def check(self, n_features: int) -> None:
         order, concentration = whole("n", self.n, 1), positive_number("concentration", self.concentration)
-        self._vocabulary = Vocabulary([Spelling(order, concentration, self.counts or {})])
+        counts = self.counts or {}
+        for gram, count in counts.items():
+            if not isinstance(gram, str) or len(gram) != order:
+                raise ValueError(f"counts must be those of n-grams of {order} letters, got {gram!r}")
+            if not 0.0 <= count < np.inf:
+                raise ValueError(f"counts of {gram!r} must be a number of at least 0, got {count!r}")
+        self._vocabulary = Vocabulary([Spelling(order, concentration, counts)])
 
     def validate(self, X: Any) -> list[Any]:
         return check_texts(X)
@@ -63,9 +71,7 @@ class Ngram(TextModel):
     def fit_prior(self, X: Any, labels: Array | None = None) -> Ngram:
         """Counts of the n-grams of the texts ``X``; with labels also c, by maximising Σ_c log p(c)."""
         texts, order = self.validate(X), whole("n", self.n, 1)
-        counts = Counter(
-            gram for text in texts for gram in grams(" ".join(words_of(text))[:LONGEST], order)
-        )
+        counts = Counter(gram for text in texts for gram in grams(" ".join(words_of(text))[:LONGEST], order))
         fitted = Ngram(order, self.concentration, dict(counts))
         if labels is None:
             return fitted
@@ -81,7 +87,9 @@ class Ngram(TextModel):
 
     def to_json(self) -> dict[str, Any]:
         """The parameters, as JSON can hold them."""
-        return {"n": self.n, "concentration": self.concentration, "counts": self.counts}
+        counts = None if self.counts is None else dict(self.counts)
+        kept: dict[str, Any] = plain({"n": self.n, "concentration": self.concentration, "counts": counts})
+        return kept
 
     @classmethod
     def from_json(cls, contents: dict[str, Any]) -> Ngram:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ from partita.models.urns import UrnFamily
 from partita.models.vocabulary import Vocabulary
 
 OTHER = "*"  # the attribute that stands for those not in the schema
+NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 
 class TextModel(CompiledModel):
@@ -149,11 +151,17 @@ class Record(TextModel):
             model.check(name)
         if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
-        shares = self.presence or {}
-        expected = np.array([shares.get(name, 1e-3) for name in names]) * self.rate
+        expected = np.array([self._share(name) for name in names]) * self.rate
         self._number = {name: number for number, name in enumerate(names)}
         self._models = models
         self._vocabulary = Vocabulary(models, np.concatenate([expected, [expected.sum(), self.rate]]))
+
+    def _share(self, name: str) -> float:
+        """The share of fragments that mention an attribute, a little for one that none has mentioned yet."""
+        share = (self.presence or {}).get(name, 0.0)
+        if not (isinstance(share, int | float) and 0.0 <= share < np.inf):
+            raise ValueError(f"presence of {name!r} must be a number of at least 0, got {share!r}")
+        return share or NEVER
 
     def _modelled(self) -> tuple[list[str], list[Attribute]]:
         """The attributes that are not ignored."""
@@ -174,11 +182,12 @@ class Record(TextModel):
             for name, values in fragment.items():
                 known = name if name in attributes else OTHER
                 if known not in attributes:
-                    raise ValueError(
-                        f"row {row}: unknown attribute {name!r}; the schema has {', '.join(map(repr, attributes))}"
-                    )
+                    listed = ", ".join(map(repr, attributes))
+                    raise ValueError(f"row {row}: unknown attribute {name!r}; the schema has {listed}")
                 model = attributes[known]
-                for value in values if model is not None else []:
+                if model is None:
+                    continue
+                for value in values:
                     try:
                         model.parse(value)
                     except ValueError as error:
@@ -206,7 +215,7 @@ def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
     fragments = []
     for row, fragment in enumerate(X):
         if not isinstance(fragment, Mapping):
-            raise TypeError(f"row {row} must be a mapping from attribute to values, got {type(fragment).__name__}")
+            raise TypeError(f"row {row} must map attributes to values, got {type(fragment).__name__}")
         fragments.append(check_fragment(row, fragment))
     if not fragments:
         raise ValueError("there is no fragment: at least one is needed")
@@ -219,12 +228,23 @@ def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]
     for name, values in fragment.items():
         if not isinstance(name, str):
             raise TypeError(f"row {row}: attributes are named by text, got {name!r}")
-        if isinstance(values, list | tuple | set | frozenset):
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
+        elif isinstance(values, set | frozenset):
+            values = sorted(values, key=repr)
+        if isinstance(values, list | tuple):
             kept = [value for value in values if not is_missing(value)]
         elif isinstance(values, Mapping):
-            raise ValueError(f"row {row}, attribute {name!r}: must be a value or a list of values, not a mapping")
+            raise ValueError(f"row {row}, attribute {name!r}: must be a value or several, not a mapping")
         else:
             kept = [] if is_missing(values) else [values]
         if kept:
-            found[name] = kept
+            found[name] = [as_plain(value) for value in kept]
     return found
+
+
+def as_plain(value: Any) -> Any:
+    """A value as JSON can hold it, if it can: dates as text, NumPy's scalars as those of Python."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return str(value) if isinstance(value, datetime.date) else value

@@ -40,7 +40,10 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
     reader = clone(model)
     reader.check(1)
     pairs: Pairs = [sorted(set(reader._pairs(fragment))) for fragment in fragments]
-    occurrences = [Counter(v for said in pairs for b, v in said if b == a) for a in range(len(reader._models))]
+    occurrences: list[Counter[str]] = [Counter() for _ in reader._models]
+    for said in pairs:
+        for a, value in said:
+            occurrences[a][value] += 1
     if labels is not None:
         codes = label_codes("labels", labels)
         if len(codes) != len(pairs):
@@ -49,12 +52,12 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
     from partita.smc.sampler import SplitSMC
 
     rows = neighbourhoods(pairs, occurrences)
-    sample, said = [fragments[row] for row in rows], [pairs[row] for row in rows]
+    sample, own = [fragments[row] for row in rows], [pairs[row] for row in rows]
     model = learnt(model, pairs, pairs, np.arange(len(pairs)), occurrences, urns=False)
     candidates = "auto" if len(rows) > EXACT else None
     for _ in range(PASSES):
         sampler = SplitSMC(model, n_particles=PARTICLES, candidates=candidates, random_state=0).fit(sample)
-        model = learnt(model, pairs, said, sampler.labels_, occurrences)
+        model = learnt(model, pairs, own, sampler.labels_, occurrences)
     return model
 
 
@@ -107,10 +110,10 @@ def values_of_clusters(said: Pairs, labels: Integers, n: int) -> list[list[Count
 
 
 def counts_among_entities(occurrences: Counter[str], clusters: list[Counter[str]]) -> dict[str, float]:
-    """In how many entities each value occurs: all its occurrences, by the share that was first in its cluster.
+    """In how many entities each value occurs: all its occurrences by the share that was first in its cluster.
 
-    For a value that the sample has not, the share among those that occur about as often. Where the sample does
-    not show all occurrences, two count as two: to take values of two entities for one's own joins them.
+    For a value that the sample has not, the share among those that occur about as often. Where the sample
+    does not show all occurrences, two count as two: to take values of two entities for one's own joins them.
     """
     holders = Counter(value for cluster in clusters for value in cluster)
     seen: Counter[str] = Counter()
@@ -140,7 +143,7 @@ def with_urns(attribute: Attribute, clusters: list[Counter[str]]) -> Attribute:
     if isinstance(attribute, Value):
         return attribute.with_distortion(clusters)
     sizes = [sum(cluster.values()) for cluster in clusters]
-    changed: dict[str, float] = {"theta": concentration(sizes, sum(len(cluster) for cluster in clusters))}
+    changed: dict[str, Any] = {"theta": concentration(sizes, sum(len(cluster) for cluster in clusters))}
     if isinstance(attribute, Text):
         words = [[word for value in cluster for word in attribute.words(value)] for cluster in clusters]
         changed["phi"] = concentration([len(own) for own in words], sum(len(set(own)) for own in words))
@@ -188,7 +191,7 @@ def _rising(x: Any, n: Floats) -> Floats:
 
 
 def letter_counts(attribute: Text, words: list[list[str]]) -> tuple[Floats, Floats]:
-    """Of the clusters with rare words: (q, count, count in common words) of letters; the counts of contexts."""
+    """Of clusters with rare words: (q, count, count in common words) of letters; the counts of contexts."""
     letters: list[tuple[float, int, int]] = []
     contexts: list[tuple[int, int]] = []
     common = attribute.corpus.words.common

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from partita.models.attributes import Attribute, Category, Date, Number, Text, Value, as_text, date_parts
+from partita.models.base import plain
 from partita.models.folding import words_of
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Value, Number, Date)}
@@ -82,7 +83,8 @@ def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[
     """
     usual = usual_attributes(fragments, names)
     words = [
-        {name: words_in(fragment[name]) for name in usual if name in fragment} for fragment in fragments[:2000]
+        {name: words_in(fragment[name]) for name in usual if name in fragment}
+        for fragment in fragments[:2000]
     ]
     dropped: set[str] = set()
     for part in usual:
@@ -108,14 +110,15 @@ def to_toml(model: Any) -> str:
     """See :meth:`Record.to_toml`."""
     lines = [f"rate = {float(model.rate)!r}", ""]
     for name, attribute in (model.attributes or {}).items():
-        lines.append(f"[attributes.{json.dumps(name, ensure_ascii=False)}]")
+        key = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML has escaped
+        lines.append(f"[attributes.{key}]")
         if attribute is None:
             lines += ['kind = "ignore"', ""]
             continue
         lines.append(f'kind = "{attribute.kind}"')
         for parameter in parameters_of(attribute):
             value = getattr(attribute, parameter)
-            lines.append(f"{parameter} = {json.dumps(value)}")
+            lines.append(f"{parameter} = {json.dumps(plain(value))}")
         lines.append("")
     return "\n".join(lines)
 
@@ -132,25 +135,31 @@ def from_toml(kind: Any, text: str) -> Any:
     described = contents.get("attributes")
     if not isinstance(described, dict) or not described:
         raise ValueError("the schema needs a table [attributes.NAME] for each attribute")
-    model = kind({name: attribute_from(name, table) for name, table in described.items()}, contents.get("rate", 2.0))
+    attributes = {name: attribute_from(name, table) for name, table in described.items()}
+    model = kind(attributes, contents.get("rate", 2.0))
     model.check(1)
     return model
 
 
 def attribute_from(name: str, table: Any) -> Attribute | None:
     """The attribute that a table describes."""
+    kinds = ", ".join(map(repr, [*KINDS, "ignore"]))
     if not isinstance(table, dict) or not isinstance(table.get("kind"), str):
-        raise ValueError(f"attribute {name!r} needs kind = one of {', '.join(map(repr, [*KINDS, 'ignore']))}")
+        raise ValueError(f"attribute {name!r} needs kind = one of {kinds}")
     given = dict(table)
     kind = given.pop("kind")
     if kind == "ignore":
         return None
     if kind not in KINDS:
-        raise ValueError(f"attribute {name!r} has kind {kind!r}; it must be one of {', '.join(map(repr, [*KINDS, 'ignore']))}")
-    allowed = set(parameters_of(KINDS[kind]))
+        raise ValueError(f"attribute {name!r} has kind {kind!r}; it must be one of {kinds}")
+    allowed = parameters_of(KINDS[kind])
     for parameter, value in given.items():
         if parameter not in allowed:
-            raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {', '.join(sorted(allowed))}")
+            listed = ", ".join(allowed)
+            raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {listed}")
+        if isinstance(value, bool) != (parameter == "split"):
+            what = "true or false" if parameter == "split" else "a number"
+            raise ValueError(f"attribute {name!r}: {parameter} must be {what}, got {value!r}")
         if not isinstance(value, bool | int | float) or not math.isfinite(value):
             raise ValueError(f"attribute {name!r}: {parameter} must be a finite number, got {value!r}")
     return KINDS[kind](**given)
@@ -173,7 +182,9 @@ def to_json(model: Any) -> dict[str, Any]:
         | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
         for name, attribute in (model.attributes or {}).items()
     }
-    return {"attributes": attributes, "rate": model.rate, "presence": model.presence}
+    presence = None if model.presence is None else dict(model.presence)
+    kept: dict[str, Any] = plain({"attributes": attributes, "rate": model.rate, "presence": presence})
+    return kept
 
 
 def from_json(kind: Any, contents: dict[str, Any]) -> Any:

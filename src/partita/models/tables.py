@@ -29,7 +29,7 @@ COUNT = (1 << 32) - 1
 FIELDS = [
     ("pool", types.int64[::1]),
     ("end", types.int64),
-    ("free", types.int64[::1]),  # by log₂ of the size: the first free piece; the next one is in its first entry
+    ("free", types.int64[::1]),  # by log₂ of the size: the first free piece; in it is where the next one is
     # Working memory of a text or record family:
     ("added", types.int64[::1]),  # a table of what the observation under consideration has added itself
     ("added_mark", types.int64[::1]),
@@ -173,7 +173,7 @@ def copy_table(tables, statistics, child, parent, extra):
         return
     for k in range(start, start + capacity):
         pool[k] = 0
-    used = 0
+    used = np.int64(0)
     for k in range(old_start, old_start + old_capacity):
         entry = pool[k]
         if entry & COUNT:

@@ -241,8 +241,9 @@ def note(added, tokens, first, last):
 
 @inner
 def words_gain(
-    added, pool, words, tokens, base, kind, start, capacity, phi, first, last, common, spelled, n_words, n_common
-):
+    added, pool, words, tokens, base, kind, start, capacity, phi, first, last,
+    common, spelled, n_words, n_common,
+):  # fmt: skip
     """log-probability of the words of a value that is new to the cluster.
 
     Those of a common value are given; what counts is how much better they make the composed ones.
@@ -269,9 +270,7 @@ def words_gain(
             rare = kind[w] == RARE
             spelled += rare
             if spelled > 0:
-                total += new_word(
-                    added, pool, tokens, base, start, capacity, rare, words[i, 1], words[i, 2]
-                )
+                total += new_word(added, pool, tokens, base, start, capacity, rare, words[i, 1], words[i, 2])
             else:
                 note(added, tokens, words[i, 1], words[i, 2])
         if not 1e-200 < product < 1e200:
@@ -282,8 +281,9 @@ def words_gain(
 
 @inner
 def group_gain(
-    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
-):
+    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals,
+    start, capacity, g, n_values,
+):  # fmt: skip
     """log-probability of what the observation says of one attribute, of which there are ``n_values`` so far.
 
     Arrays come as arguments of their own: to take one from a struct counts references again.
@@ -316,8 +316,9 @@ def group_gain(
         if common and composed == 0 and not several:
             continue
         gain, spelled = words_gain(
-            added, pool, words, tokens, base, kind, start, capacity, phi[a], first, word, common, spelled, n_words, n_common
-        )
+            added, pool, words, tokens, base, kind, start, capacity, phi[a], first, word,
+            common, spelled, n_words, n_common,
+        )  # fmt: skip
         total += gain
         n_words += length
         n_common += length if common else 0
@@ -439,8 +440,9 @@ def gains(family, statistics, ids, first, last, data, x, out):
                 continue
             if mode[groups[g, 0]] == URNS:
                 gain = group_gain(
-                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
-                )
+                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals,
+                    start, capacity, g, n_values,
+                )  # fmt: skip
             else:
                 if n_found < 0:
                     more = np.int64(data[x, 1] - data[x, 0])
@@ -521,11 +523,11 @@ def shift(family, statistics, child, parent, size, data, x, by):
     copy_table(family.tables, statistics, child, parent, extra)
     pool = borrowed(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
-    used, before = np.int64(0), -1
+    used, once, before = np.int64(0), np.int64(1), -1
     for k in range(first, last):
         a = owner[items[k]]
         used += count_value(
-            pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, items[k], np.int64(1), by
+            pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, items[k], once, by
         )
         if a != before:
             before = a
@@ -558,7 +560,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     copy_table(family.tables, statistics, child, first, np.int64(statistics[second, USED]))
     pool = borrowed(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
-    used = np.int64(0)
+    used, more = np.int64(0), np.int64(1)
     low = np.int64(statistics[second, START])
     for k in range(low, low + np.int64(statistics[second, CAPACITY])):
         feature, n = pool[k] >> 32, pool[k] & COUNT
@@ -569,7 +571,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
             used += add(pool, start, capacity, feature, n)
         elif kind[feature] == VALUE or kind[feature] == COMPOSED:
             used += count_value(
-                pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, feature, n, np.int64(1)
+                pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, feature, n, more
             )
     statistics[child, USED] += used
     size = size_first + size_second
@@ -626,14 +628,14 @@ def log_marginal(family, statistics, c, size, d):
         if n == 0 or feature == MENTIONS:
             continue
         what, a = kind[feature], owner[feature]
-        if what == VALUE or what == COMPOSED:
+        if what == VALUE or what == COMPOSED:  # noqa: SIM109
             if family.mode[a] == URNS:
                 total += log_urn(base[feature], family.theta[a], n)
-        elif what == WORD or what == RARE:
+        elif what == WORD or what == RARE:  # noqa: SIM109
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:
             total -= log_urn(base[feature - 1], family.phi[a], n)
-        elif what == LETTER or what == CONTEXT:
+        elif what == LETTER or what == CONTEXT:  # noqa: SIM109
             given = count_of(pool, start, capacity, feature + 1)
             sign = 1.0 if what == LETTER else -1.0
             total += sign * rising(base[feature] + given, n)

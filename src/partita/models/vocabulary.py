@@ -10,7 +10,7 @@ import numpy as np
 
 from partita._typing import Array, Floats, Integers
 from partita.models import urns
-from partita.models.corpus import END, START
+from partita.models.corpus import END, LONGEST, START
 from partita.models.tables import new_tables
 from partita.models.values import TRUE_VALUE, spelled
 
@@ -75,8 +75,8 @@ class Vocabulary:
     def value(self, a: int, value: Any) -> int:
         """The feature of a value of attribute ``a``.
 
-        Its parts are its words. A TRUE_VALUE has none, but next to it is a feature whose parts are its letters,
-        and whose base is the log-probability of saying it where it is true.
+        Its parts are its words. A TRUE_VALUE has none, but next to it is a feature whose parts are its
+        letters, and whose base is the log-probability of saying it where it is true.
         """
         known = self.ids[a].get(value)
         if known is not None:
@@ -132,10 +132,10 @@ class Vocabulary:
 
     def keys(self, observations: Iterable[Iterable[tuple[int, str]]]) -> tuple[Integers, Integers]:
         """Keys of observations, one after the other, and where each observation's begin."""
-        starts, keys = [0], []
+        starts: list[int] = [0]
+        keys: list[int] = []
         for pairs in observations:
-            for a, value in pairs:
-                keys += self._keys(a, value)
+            keys += sorted({key for a, value in pairs for key in self._keys(a, value)})
             starts.append(len(keys))
         return np.array(starts, np.int64), np.array(keys, np.int64)
 
@@ -144,7 +144,7 @@ class Vocabulary:
         if known is None:
             texts = {f"{a}={value}"}
             words = self.attributes[a].words(value)
-            for word in words if len(words) > 1 else value.split(" "):
+            for word in words if len(words) > 1 else value[:LONGEST].split(" "):
                 texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
             known = tuple(stable_key(text) for text in texts)
             self.key_cache[a, value] = known
@@ -172,4 +172,5 @@ class Vocabulary:
 
 def stable_key(text: str) -> int:
     """A 64-bit hash that is the same in every process."""
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little", signed=True)
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

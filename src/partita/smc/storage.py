@@ -27,6 +27,8 @@ from partita.models.black_box import BlackBox
 from partita.models.categorical import Categorical
 from partita.models.gaussian import Gaussian
 from partita.models.multivariate import MultivariateGaussian
+from partita.models.ngram import Ngram
+from partita.models.record import Record
 from partita.smc import observations
 from partita.smc.black_box import BlackBoxEngine, engine_for
 from partita.smc.engine import Engine, views
@@ -38,7 +40,9 @@ MAGIC = b"PARTITA"
 VERSION = 2
 SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
-MODELS = {model.__name__: model for model in (Gaussian, MultivariateGaussian, Categorical, Bernoulli)}
+BUILT_IN: tuple[type[CompiledModel], ...]
+BUILT_IN = (Gaussian, MultivariateGaussian, Categorical, Bernoulli, Ngram, Record)
+MODELS = {model.__name__: model for model in BUILT_IN}
 LIMITS = {  # of the settings, in their order
     "particles": (1, 2**31),
     "resampling": (0, 3),
