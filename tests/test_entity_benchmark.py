@@ -39,7 +39,9 @@ def folder(tmp_path, monkeypatch):
 def test_every_method_is_run(folder):
     found = benchmark.compare(folder, "toy", list(benchmark.METHODS), n_orders=2, particles=5)
     assert found["records"] == 9
-    assert list(found["methods"]) == ["Partita", "linkage", "equal names"]  # Splink knows nothing of this set
+    methods = ["Partita", "Partita, refined", "linkage", "equal names"]
+    assert list(found["methods"]) == methods  # Splink knows nothing of this set
+    assert found["methods"]["Partita, refined"]["cpu_seconds"] > found["methods"]["Partita"]["cpu_seconds"]
     ours = found["methods"]["Partita"]
     records, truth = benchmark.load(folder, "toy")
     f1 = []
