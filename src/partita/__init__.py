@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from partita.metrics import bcubed as bcubed
     from partita.models.attributes import Category as Category
     from partita.models.attributes import Date as Date
+    from partita.models.attributes import Number as Number
     from partita.models.attributes import Text as Text
+    from partita.models.attributes import Value as Value
     from partita.models.base import Model as Model
     from partita.models.bernoulli import Bernoulli as Bernoulli
     from partita.models.black_box import BlackBox as BlackBox
@@ -48,6 +50,8 @@ _HOMES = {
     "Text": "models.attributes",
     "Category": "models.attributes",
     "Date": "models.attributes",
+    "Value": "models.attributes",
+    "Number": "models.attributes",
     "BlackBox": "models.black_box",
     "DirichletProcess": "priors",
     "bcubed": "metrics",

@@ -10,14 +10,19 @@ from __future__ import annotations
 import datetime
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from partita.models.base import positive_number
-from partita.models.corpus import LONGEST, Corpus, Letters
+from partita.models.corpus import END, LONGEST, START, Corpus, Letters
 from partita.models.folding import words_of
+from partita.models.numbers import NUMBER, as_number, centre_and_deviation, resolution_of
+from partita.models.values import TRUE_VALUE
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,9 @@ class Text(Attribute):
     def check(self, name: str) -> None:
         super().check(name)
         if not isinstance(self.letters, int) or self.letters < 1:
-            raise ValueError(f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}")
+            raise ValueError(
+                f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}"
+            )
 
     @property
     def order(self) -> int:  # type: ignore[override]
@@ -169,6 +176,123 @@ class Date(Text):
             return f"{raw.year:04d} {raw.month:02d} {raw.day:02d}"
         text = as_text(raw).strip()
         return date_parts(text) or " ".join(words_of(text))
+
+
+@dataclass(frozen=True)
+class Value(Attribute):
+    """One true value per entity, seen through typos and other distortions: a surname, a postcode.
+
+    Parameters
+    ----------
+    distortion : float
+        How often a mention does not say the true value.
+    typo : float
+        The share of typos among distortions; the others name another value altogether.
+    further : float
+        The probability that a typo has one edit more.
+    letters : int
+        Order of the n-grams that spell values which the corpus does not have twice.
+    corpus : Corpus
+        How often each value occurs.
+    """
+
+    theta: ClassVar[float] = 1.0  # type: ignore[misc]
+    distortion: float = 0.05
+    typo: float = 0.8
+    further: float = 0.2
+    letters: int = 3
+
+    kind: ClassVar[str] = "value"
+    learnt: ClassVar[tuple[str, ...]] = ("distortion",)
+    family_mode: ClassVar[int] = TRUE_VALUE
+
+    def check(self, name: str) -> None:
+        for parameter in ("distortion", "typo", "further"):
+            if not positive_number(f"{parameter} of {name!r}", getattr(self, parameter)) < 1.0:
+                raise ValueError(f"{parameter} of {name!r} must be below 1, got {getattr(self, parameter)!r}")
+        if not isinstance(self.letters, int) or self.letters < 1:
+            raise ValueError(
+                f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}"
+            )
+
+    def with_distortion(self, clusters: list[Counter[str]]) -> Self:
+        """The same attribute with the share of distorted mentions that clusters of values show."""
+        several = [cluster for cluster in clusters if sum(cluster.values()) > 1]
+        distorted = sum(sum(cluster.values()) - max(cluster.values()) for cluster in several)
+        mentions = sum(sum(cluster.values()) for cluster in several)
+        return replace(self, distortion=(distorted + 1.0) / (mentions + 20.0))
+
+    @property
+    def settings(self) -> list[float]:
+        """What the kernels need to know, in the order of ``values.py``."""
+        beta, tau, rho = self.distortion, self.typo, self.further
+        first_edit, other = math.log(beta * tau * (1.0 - rho)), math.log(beta * (1.0 - tau))
+        n_letters = max(len({letter for value in self.corpus.counts for letter in value}), 10)
+        return [first_edit, math.log(rho), other, float(n_letters), 0.0]
+
+    def log_true(self, value: str) -> float:
+        """The log-probability of saying the true value, if it is this one."""
+        by_chance = self.distortion * (1.0 - self.typo) * math.exp(self.value_base(value)[1])
+        return math.log(1.0 - self.distortion + by_chance)
+
+    @cached_property
+    def _letters(self) -> Letters:
+        return self.corpus.letters(self.letters, False)
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        values, before = self.corpus.values, self.letters - 1
+        total = values.log(value)
+        if not values.common(value):
+            text = START * before + value[:LONGEST] + END
+            for at in range(before, len(text)):
+                total += math.log(self._letters.probability(text[at - before : at], text[at]))
+        return True, total
+
+
+@dataclass(frozen=True)
+class Number(Attribute):
+    """Numbers: the same ones again, and others nearby.
+
+    Parameters
+    ----------
+    theta : float
+        Concentration of the entity's urn: near 0 all its fragments agree, the larger the more they vary.
+    spread : float
+        How far the different numbers of an entity lie apart, relative to those of the corpus.
+    shape : float
+        How alike entities are in that: half the degrees of freedom of the Student t.
+    corpus : Corpus
+        How often each number occurs.
+    """
+
+    spread: float = 0.1
+    shape: float = 1.0
+
+    kind: ClassVar[str] = "number"
+    family_mode: ClassVar[int] = NUMBER
+
+    def check(self, name: str) -> None:
+        for parameter in ("theta", "spread", "shape"):
+            positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
+
+    def parse(self, raw: Any) -> str:
+        number = as_number(raw)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+    @cached_property
+    def settings(self) -> list[float]:
+        """What the kernels need to know, in the order of ``numbers.py``."""
+        numbers = np.array([float(value) for value in self.corpus.counts])
+        step = resolution_of(numbers)
+        mean, deviation = 0.0, step
+        if len(numbers):
+            mean, deviation = centre_and_deviation(numbers, np.array(list(self.corpus.counts.values())))
+        deviation = max(deviation, step)
+        within = max(self.spread * deviation, step)  # what is written differs by so much at least
+        return [mean, (within / deviation) ** 2, self.shape, self.shape * within**2, math.log(step)]
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        return True, float(value)
 
 
 EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")

@@ -69,7 +69,7 @@ class Ngram(TextModel):
         fitted = Ngram(order, self.concentration, dict(counts))
         if labels is None:
             return fitted
-        codes = label_codes(labels, "labels")
+        codes = label_codes("labels", labels)
         if len(codes) != len(texts):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(texts)} texts")
         found = minimize_scalar(

@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from partita._labels import label_codes
 from partita._typing import Array, Floats, Integers
-from partita.models.attributes import Attribute, Text
+from partita.models.attributes import Attribute, Text, Value
 from partita.models.corpus import END, START
 
 PASSES = 3  # of clustering and learning in turn
@@ -42,7 +42,7 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
     pairs: Pairs = [sorted(set(reader._pairs(fragment))) for fragment in fragments]
     occurrences = [Counter(v for said in pairs for b, v in said if b == a) for a in range(len(reader._models))]
     if labels is not None:
-        codes = label_codes(labels, "labels")
+        codes = label_codes("labels", labels)
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
         return learnt(model, pairs, pairs, codes, occurrences)
@@ -137,6 +137,8 @@ def with_urns(attribute: Attribute, clusters: list[Counter[str]]) -> Attribute:
     """
     if isinstance(attribute, Text) and not attribute.split:
         return attribute
+    if isinstance(attribute, Value):
+        return attribute.with_distortion(clusters)
     sizes = [sum(cluster.values()) for cluster in clusters]
     changed: dict[str, float] = {"theta": concentration(sizes, sum(len(cluster) for cluster in clusters))}
     if isinstance(attribute, Text):

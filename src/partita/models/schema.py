@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from partita.models.attributes import Attribute, Category, Date, Text, as_text, date_parts
+from partita.models.attributes import Attribute, Category, Date, Number, Text, Value, as_text, date_parts
 from partita.models.folding import words_of
 
-KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Date)}
+KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Value, Number, Date)}
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
 FEW = 50  # different values up to which an attribute is a category

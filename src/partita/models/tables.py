@@ -38,6 +38,9 @@ FIELDS = [
     ("tokens", types.int64[:, ::1]),
     ("groups", types.int64[:, ::1]),
     ("empty", types.float64[::1]),
+    ("found", types.int64[:, ::1]),  # values of a cluster and their counts
+    ("chosen", types.int64[:, ::1]),  # those of one attribute: without the observation, and with it
+    ("near", types.int64[:, ::1]),  # pairs of values, and how many edits they are apart
 ]
 
 
@@ -67,6 +70,8 @@ def new_tables():
     tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
     tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
     tables.groups, tables.empty = np.empty((16, 4), np.int64), np.empty(16)
+    tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
+    tables.near = np.zeros((4096, 2), np.int64)
     return tables
 
 
@@ -120,7 +125,7 @@ def allocate(tables, capacity):
     else:
         start = tables.end
         if start + capacity > tables.pool.shape[0]:
-            larger = np.zeros(max(2 * tables.pool.shape[0], start + capacity), np.int64)
+            larger = np.empty(max(tables.pool.shape[0] * 4 // 3, start + capacity), np.int64)
             old = tables.pool
             for k in range(start):
                 larger[k] = old[k]
@@ -148,7 +153,7 @@ def copy_table(tables, statistics, child, parent, extra):
     used = np.int64(statistics[parent, USED])
     capacity = np.int64(statistics[child, CAPACITY])
     needed = SMALLEST
-    while 2 * needed < 3 * (used + extra):
+    while 3 * needed < 4 * (used + extra):
         needed *= 2
     if child == parent and capacity >= needed:
         return

@@ -17,7 +17,7 @@ has no composed values, an ``Ngram`` no urns.
 
 Features of all kinds are numbered through from 1, and a cluster is a table of counts of them (``tables.py``).
 Some come in pairs: next to the count of a word in all of a cluster's distinct values is that in common
-values, next to that of letters in all its distinct words that in common words. An observation is a range of
+values, next to that of letters in its distinct rare words that in common ones. An observation is a range of
 ``items``: its values, sorted by attribute.
 """
 
@@ -30,6 +30,7 @@ import numpy as np
 
 from partita._kernel import borrowed, inner
 from partita._typing import Floats, Integers
+from partita.models.numbers import NUMBER, numbers_gain
 from partita.models.tables import (
     CAPACITY,
     COUNT,
@@ -42,11 +43,13 @@ from partita.models.tables import (
     count_of,
     place,
 )
+from partita.models.values import TRUE_VALUE, values_gain
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
 VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
-URNS, TRUE_VALUE, NUMBER = range(3)  # how an attribute is modelled: what follows, ``values.py``, ``numbers.py``
+URNS = 0  # how an attribute is modelled: as above, or by ``values.py`` or ``numbers.py``
+MODES = URNS, TRUE_VALUE, NUMBER
 MENTIONS = 1  # the feature that counts attributes mentioned, in all
 
 
@@ -56,14 +59,15 @@ class UrnFamily(NamedTuple):
     items: Integers  # values of the observations, one observation after the other
     kind: Integers  # of each feature
     owner: Integers  # of each feature: its attribute
-    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q
+    base: Floats  # of values and words: a log-probability; of contexts s, of letters s·q; a NUMBER
     first: Integers  # of each value or word: where its parts begin
     last: Integers  # and end
-    parts: Integers  # of a value its words; of a word contexts and letters, in turn
+    parts: Integers  # of a value its words; of a word contexts and letters, in turn; see ``Vocabulary.value``
     theta: Floats  # of each attribute: of its urn of values; negative without one
     phi: Floats  # of its urn of words
     totals: Integers  # of each attribute: the features that count its values, words, …
     mode: Integers  # of each attribute: one of URNS, TRUE_VALUE, NUMBER
+    settings: Floats  # of each attribute: what its mode needs to know
     presence: Floats  # of each attribute b·f, where f is how often it is mentioned; then b·Σf and b
     tables: Any
 
@@ -184,45 +188,55 @@ def repeats(added, feature):
 
 
 @inner
-def spell(added, pool, tokens, base, start, capacity, first, last, twin):
-    """log-probability of a word's letters under those of the cluster, all (twin 0) or of common words (1)."""
+def added_so_far(added, feature):
+    """How often the observation itself has added ``feature`` before."""
+    counts, marks, mark = added.counts, added.marks, added.mark
+    mask = counts.shape[0] - 1
+    at = place(feature, mask)
+    while marks[at] == mark and counts[at] >> 32 != feature:
+        at = (at + 1) & mask
+    return counts[at] & COUNT if marks[at] == mark else np.int64(0)
+
+
+@inner
+def counts_of_pair(added, pool, start, capacity, feature, repeated, rare):
+    """The counts of a context or letter in rare words and in common ones; from now on there is one more."""
+    n_rare = count_of(pool, start, capacity, feature)
+    n_common = count_of(pool, start, capacity, feature + 1)
+    if repeated:
+        n_rare += added_before(added, feature) if rare else added_so_far(added, feature)
+        n_common += added_so_far(added, feature + 1) if rare else added_before(added, feature + 1)
+    return n_rare, n_common
+
+
+@inner
+def new_word(added, pool, tokens, base, start, capacity, rare, first, last):
+    """log-probability of the letters of a word that is new to the cluster.
+
+    Those of a common word are given; what counts is how much better they make the rare ones.
+    """
     total, product = 0.0, 1.0
     for t in range(first, last):
         context, letter, repeated = tokens[t, 0], tokens[t, 1], tokens[t, 2]
-        n_context = count_of(pool, start, capacity, context + twin)
-        n = count_of(pool, start, capacity, letter + twin) if n_context > 0 else 0
-        if repeated & 1:
-            n_context += added_before(added, context + twin)
-        if repeated & 2:
-            n += added_before(added, letter + twin)
-        product *= (base[letter] + n) / (base[context] + n_context)
-        if product < 1e-200:
+        c_rare, c_common = counts_of_pair(added, pool, start, capacity, context, repeated & 1, rare)
+        n_rare, n_common = counts_of_pair(added, pool, start, capacity, letter, repeated & 2, rare)
+        product *= (base[letter] + n_rare + n_common) / (base[context] + c_rare + c_common)
+        if not rare:
+            product *= (base[context] + c_common) / (base[letter] + n_common)
+        if not 1e-200 < product < 1e200:
             total += math.log(product)
             product = 1.0
     return total + math.log(product)
 
 
 @inner
-def note(added, tokens, first, last, twin):
-    """Add a word's letters, where they come again in the observation."""
+def note(added, tokens, first, last):
+    """Add the letters of a common word, where they come again in the observation."""
     for t in range(first, last):
         if tokens[t, 2] & 1:
-            added_before(added, tokens[t, 0] + twin)
+            added_before(added, tokens[t, 0] + 1)
         if tokens[t, 2] & 2:
-            added_before(added, tokens[t, 1] + twin)
-
-
-@inner
-def new_word(added, pool, tokens, base, start, capacity, rare, spelled, first, last):
-    """log-probability of the letters of a word that is new to the cluster, which has some spelled ones."""
-    if rare:
-        return spell(added, pool, tokens, base, start, capacity, first, last, 0)
-    if spelled > 0:
-        given = spell(added, pool, tokens, base, start, capacity, first, last, 0)
-        return given - spell(added, pool, tokens, base, start, capacity, first, last, 1)
-    note(added, tokens, first, last, 0)
-    note(added, tokens, first, last, 1)
-    return 0.0
+            added_before(added, tokens[t, 1] + 1)
 
 
 @inner
@@ -253,10 +267,13 @@ def words_gain(
                 total -= 0.0 if n_given > 0 else base[w]
         if n == 0:
             rare = kind[w] == RARE
-            total += new_word(
-                added, pool, tokens, base, start, capacity, rare, spelled, words[i, 1], words[i, 2]
-            )
             spelled += rare
+            if spelled > 0:
+                total += new_word(
+                    added, pool, tokens, base, start, capacity, rare, words[i, 1], words[i, 2]
+                )
+            else:
+                note(added, tokens, words[i, 1], words[i, 2])
         if not 1e-200 < product < 1e200:
             total += math.log(product)
             product = 1.0
@@ -308,6 +325,70 @@ def group_gain(
 
 
 @inner
+def gather(tables, pool, kind, owner, mode, start, capacity, more):
+    """List a cluster's values of attributes without urns of words, in ``tables.found``; returns how many.
+
+    There is room for ``more`` in ``tables.chosen``.
+    """
+    tables.found = grown_to(tables.found, capacity)
+    tables.chosen = grown_to(tables.chosen, capacity + more)
+    found, n = borrowed(tables.found), np.int64(0)
+    for k in range(start, start + capacity):
+        feature, count = pool[k] >> 32, pool[k] & COUNT
+        if count > 0 and kind[feature] == VALUE and mode[owner[feature]] != URNS:
+            found[n, 0], found[n, 1] = feature, count
+            n += 1
+    return n
+
+
+@inner
+def choose(found, chosen, owner, items, first, last, n_found, a):
+    """List what was found of one attribute, without and with an observation; returns how much it is."""
+    n = np.int64(0)
+    for i in range(n_found):
+        if owner[found[i, 0]] == a:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[i, 0], found[i, 1], found[i, 1]
+            n += 1
+    for k in range(first, last):
+        i = 0
+        while i < n and chosen[i, 0] != items[k]:
+            i += 1
+        if i == n:
+            chosen[n, 0], chosen[n, 1], chosen[n, 2] = items[k], 0, 0
+            n += 1
+        chosen[i, 2] += 1
+    return n
+
+
+@inner
+def chosen_gain(family, a, n):
+    """log p of what ``tables.chosen`` has of an attribute, with the observation over without it."""
+    chosen, base, settings = borrowed(family.tables.chosen), borrowed(family.base), borrowed(family.settings)
+    if family.mode[a] == NUMBER:
+        return numbers_gain(chosen, base, settings, family.theta[a], a, n)
+    firsts, parts, near = borrowed(family.first), borrowed(family.parts), borrowed(family.tables.near)
+    return values_gain(chosen, base, settings, firsts, parts, near, a, n)
+
+
+@inner
+def log_found(family, n_found):
+    """log p of all that was found."""
+    total, owner = 0.0, borrowed(family.owner)
+    found, chosen = borrowed(family.tables.found), borrowed(family.tables.chosen)
+    for i in range(n_found):
+        if found[i, 1] == 0:
+            continue  # done already
+        a, n = owner[found[i, 0]], np.int64(0)
+        for j in range(i, n_found):
+            if owner[found[j, 0]] == a:
+                chosen[n, 0], chosen[n, 1], chosen[n, 2] = found[j, 0], 0, found[j, 1]
+                found[j, 1] = 0
+                n += 1
+        total += chosen_gain(family, a, n)
+    return total
+
+
+@inner
 def presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups):
     """log-probability of mentioning just the attributes that the observation mentions.
 
@@ -341,6 +422,7 @@ def gains(family, statistics, ids, first, last, data, x, out):
     kind, base, firsts = borrowed(family.kind), borrowed(family.base), borrowed(family.first)
     lasts, theta, phi = borrowed(family.last), borrowed(family.theta), borrowed(family.phi)
     totals, presence = borrowed(family.totals), borrowed(family.presence)
+    owner, mode = borrowed(family.owner), borrowed(family.mode)
     for k in range(first - 1, last):
         c = ids[max(k, first)]
         start, capacity, size = np.int64(0), np.int64(0), 0.0
@@ -349,14 +431,23 @@ def gains(family, statistics, ids, first, last, data, x, out):
             size = statistics[c, SIZE]
         total = presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups)
         added = forget_added(tables)
+        n_found = np.int64(-1)
         for g in range(n_groups):
             n_values = count_of(pool, start, capacity, totals[groups[g, 0], VALUES])
             if n_values == 0 and k >= first:
                 total += empty[g]
                 continue
-            gain = group_gain(
-                added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
-            )
+            if mode[groups[g, 0]] == URNS:
+                gain = group_gain(
+                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals, start, capacity, g, n_values
+                )
+            else:
+                if n_found < 0:
+                    more = np.int64(data[x, 1] - data[x, 0])
+                    n_found = gather(tables, pool, kind, owner, mode, start, capacity, more)
+                found, chosen = borrowed(tables.found), borrowed(tables.chosen)
+                n = choose(found, chosen, owner, items, groups[g, 1], groups[g, 2], n_found, groups[g, 0])
+                gain = chosen_gain(family, groups[g, 0], n)
             total += gain
             if k < first:
                 empty[g] = gain
@@ -386,9 +477,7 @@ def count_word(pool, kind, firsts, lasts, parts, totals, phi, start, capacity, a
     if rare:
         used += add(pool, start, capacity, totals[a, SPELLED], by)
     for t in range(firsts[w], lasts[w]):
-        used += add(pool, start, capacity, parts[t], by)
-        if not rare:
-            used += add(pool, start, capacity, parts[t] + 1, by)
+        used += add(pool, start, capacity, parts[t] if rare else parts[t] + 1, by)
     return used
 
 
@@ -417,7 +506,7 @@ def most_features(items, firsts, lasts, parts, first, last):
     for k in range(first, last):
         count += 4
         for p in range(firsts[items[k]], lasts[items[k]]):
-            count += 5 + 2 * (lasts[parts[p]] - firsts[parts[p]])
+            count += 5 + lasts[parts[p]] - firsts[parts[p]]
     return count
 
 
@@ -503,7 +592,7 @@ def log_urn(base, strength, n):
 def log_total(family, a, feature, n):
     """What the total number of draws from an attribute's urns adds to log p(c)."""
     theta, phi = family.theta[a], family.phi[a]
-    if feature == family.totals[a, VALUES] and theta > 0.0:
+    if feature == family.totals[a, VALUES] and theta > 0.0 and family.mode[a] == URNS:
         return -rising(theta, n)
     if feature == family.totals[a, WORDS] and phi > 0.0:
         return -rising(phi, n)
@@ -530,24 +619,26 @@ def log_marginal(family, statistics, c, size, d):
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
     total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
+    found = gather(family.tables, pool, kind, owner, family.mode, start, capacity, np.int64(0))
+    total += log_found(family, found)
     for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
         if n == 0 or feature == MENTIONS:
             continue
         what, a = kind[feature], owner[feature]
         if what == VALUE or what == COMPOSED:
-            total += log_urn(base[feature], family.theta[a], n)
+            if family.mode[a] == URNS:
+                total += log_urn(base[feature], family.theta[a], n)
         elif what == WORD or what == RARE:
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:
             total -= log_urn(base[feature - 1], family.phi[a], n)
-        elif what == LETTER:
-            total += rising(base[feature], n)
-        elif what == CONTEXT:
-            total -= rising(base[feature], n)
+        elif what == LETTER or what == CONTEXT:
+            given = count_of(pool, start, capacity, feature + 1)
+            sign = 1.0 if what == LETTER else -1.0
+            total += sign * rising(base[feature] + given, n)
         elif what == OF_COMMON:
-            sign = -1.0 if kind[feature - 1] == LETTER else 1.0
-            total += sign * rising(base[feature - 1], n)
+            continue
         else:
             total += log_total(family, a, feature, n)
     return total

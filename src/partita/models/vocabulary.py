@@ -12,6 +12,7 @@ from partita._typing import Array, Floats, Integers
 from partita.models import urns
 from partita.models.corpus import END, START
 from partita.models.tables import new_tables
+from partita.models.values import TRUE_VALUE, spelled
 
 
 class Growing:
@@ -54,7 +55,10 @@ class Vocabulary:
         self.totals = np.array(
             [[self._new(urns.TOTAL, a, 0.0) for _ in range(6)] for a in range(len(attributes))], np.int64
         ).reshape(-1, 6)
-        self.mode = np.zeros(len(attributes), np.int64)
+        self.mode, self.settings = np.zeros(len(attributes), np.int64), np.zeros((len(attributes), 5))
+        for a, attribute in enumerate(attributes):
+            self.mode[a] = getattr(attribute, "family_mode", urns.URNS)
+            self.settings[a] = getattr(attribute, "settings", 0.0)
         self.presence = np.zeros(len(attributes) + 2) if presence is None else presence
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
@@ -69,7 +73,11 @@ class Vocabulary:
         return self.kind.n - 1
 
     def value(self, a: int, value: Any) -> int:
-        """The feature of a value of attribute ``a``."""
+        """The feature of a value of attribute ``a``.
+
+        Its parts are its words. A TRUE_VALUE has none, but next to it is a feature whose parts are its letters,
+        and whose base is the log-probability of saying it where it is true.
+        """
         known = self.ids[a].get(value)
         if known is not None:
             return known
@@ -77,6 +85,8 @@ class Vocabulary:
         words = [self._word(a, word) for word in attribute.words(value)]
         common, base = attribute.value_base(value)
         self.ids[a][value] = feature = self._new(urns.VALUE if common else urns.COMPOSED, a, base, words)
+        if self.mode[a] == TRUE_VALUE:
+            self._new(urns.TOTAL, a, attribute.log_true(value), spelled(value))
         return feature
 
     def _word(self, a: int, word: str) -> int:
@@ -154,6 +164,7 @@ class Vocabulary:
             phi=self.phi,
             totals=self.totals,
             mode=self.mode,
+            settings=self.settings,
             presence=self.presence,
             tables=new_tables() if tables is None else tables,
         )
