@@ -127,12 +127,12 @@ def mistyped(generator: np.random.Generator, text: str) -> str:
 STREAMS: dict[str, Callable[[int], Stream]] = {"points": points, "records": records}
 
 
-def cost(stream: Stream, sizes: tuple[int, ...], m: int) -> list[dict[str, float]]:
+def cost(stream: Stream, sizes: tuple[int, ...], m: int) -> Iterator[dict[str, float]]:
     """Microseconds an observation at each size, as the stream runs up to the last."""
     warm = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
     warm.partial_fit(stream.rows(50)).partial_fit(stream.rows(1))
     sampler = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
-    seen, results = 0, []
+    seen = 0
     for size in sizes:
         batch, singles = stream.rows(size - seen - SINGLES), stream.rows(SINGLES)
         spent, _ = cpu_seconds(lambda rows=batch: sampler.partial_fit(rows))
@@ -146,24 +146,23 @@ def cost(stream: Stream, sizes: tuple[int, ...], m: int) -> list[dict[str, float
         gc.collect()
         mebibytes = resident("VmRSS")
         report = sampler.candidate_report(stream.rows(20), n=20)
-        results.append(
-            {
-                "n": size,
-                "clusters": int(sampler.labels_.max()) + 1,
-                "batch_us": 1e6 * spent / n_batch,
-                "median_us": float(np.median(micros)),
-                "p99_us": float(np.quantile(micros, 0.99)),
-                "worst_us": max(micros),
-                "mebibytes": mebibytes,
-                "scored": float(report.scored.mean()),
-                "reached": float(report.reached.mean()),
-            }
-        )
-    return results
+        yield {
+            "n": size,
+            "clusters": int(sampler.labels_.max()) + 1,
+            "batch_us": 1e6 * spent / n_batch,
+            "median_us": float(np.median(micros)),
+            "p99_us": float(np.quantile(micros, 0.99)),
+            "worst_us": max(micros),
+            "mebibytes": mebibytes,
+            "scored": float(report.scored.mean()),
+            "reached": float(report.reached.mean()),
+        }
 
 
 def growth(results: list[dict[str, float]], measure: str) -> dict[str, float]:
     """What a doubling of n adds, in microseconds, and the power of n that fits best."""
+    if len(results) < 2:
+        return {}
     log_n = np.log2([r["n"] for r in results])
     values = np.array([r[measure] for r in results])
     return {
@@ -193,10 +192,21 @@ def draw(results: dict[str, Any]) -> None:
     figure.savefig(path, dpi=150)
 
 
-def run(name: str, sizes: tuple[int, ...], m: int = 20) -> dict[str, Any]:
-    """One stream, and the tables of it."""
-    found = cost(STREAMS[name](sizes[-1]), sizes, m)
-    grows = {measure: growth(found, measure) for measure in ("batch_us", "median_us", "p99_us")}
+def run(name: str, sizes: tuple[int, ...], results: dict[str, Any], m: int = 20) -> None:
+    """One stream; what is known is kept after each size, as the last ones take minutes."""
+    found: list[dict[str, float]] = []
+    for at_size in cost(STREAMS[name](sizes[-1]), sizes, m):
+        found.append(at_size)
+        grows = {measure: growth(found, measure) for measure in ("batch_us", "median_us", "p99_us")}
+        results[name] = {"particles": m, "sizes": found, "growth": grows}
+        draw(results)
+        keep("scale", results)
+    tell(name, results[name])
+
+
+def tell(name: str, of_stream: dict[str, Any]) -> None:
+    """Print the tables of a stream."""
+    m, found, grows = (of_stream[key] for key in ("particles", "sizes", "growth"))
     show(
         f"{name}, m = {m}: microseconds an observation with candidates, as the stream goes on",
         ["n", "clusters", "batch", "single: median", "99 %", "worst", "scored", "reached", "MiB"],
@@ -216,9 +226,8 @@ def run(name: str, sizes: tuple[int, ...], m: int = 20) -> dict[str, Any]:
     show(
         f"{name}: how it grows",
         ["", "µs a doubling", "power of n"],
-        [[k, f"{v['us_per_doubling']:+.2f}", f"{v['power']:+.3f}"] for k, v in grows.items()],
+        [[k, f"{v['us_per_doubling']:+.2f}", f"{v['power']:+.3f}"] for k, v in grows.items() if v],
     )
-    return {"particles": m, "sizes": found, "growth": grows}
 
 
 def main(given: list[str] | None = None) -> None:
@@ -233,9 +242,7 @@ def main(given: list[str] | None = None) -> None:
     kept = json.loads(path.read_text()) if path.exists() else {}
     results = {name: kept[name] for name in STREAMS if name in kept}
     for name in chosen.streams:
-        results[name] = run(name, sizes)
-    draw(results)
-    keep("scale", results)
+        run(name, sizes, results)
 
 
 if __name__ == "__main__":
