@@ -123,9 +123,7 @@ def judged(sampler: Any, cost: Cost, truth: np.ndarray, arranged: np.ndarray) ->
     labels[arranged] = sampler.labels_
     first, second, together = likely_pairs(posterior)
     settings = {"alpha": float(sampler.alpha_)}
-    result = summary(
-        Answer(labels, arranged[first], arranged[second], together, cost, settings), truth
-    )
+    result = summary(Answer(labels, arranged[first], arranged[second], together, cost, settings), truth)
     least_loss = posterior.labels(loss="bcubed")
     result["f1_least_loss"] = scores(truth[arranged], least_loss).f1
     try:

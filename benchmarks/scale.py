@@ -89,9 +89,7 @@ def people(generator: np.random.Generator) -> Iterator[dict[str, str]]:
         chances = generator.random(2 * len(person))
         yield {
             name: mistyped(generator, value) if typo < TYPO else value
-            for (name, value), typo, missing in zip(
-                person.items(), chances[::2], chances[1::2], strict=True
-            )
+            for (name, value), typo, missing in zip(person.items(), chances[::2], chances[1::2], strict=True)
             if name == "surname" or missing > MISSING
         }
 
