@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from benchmarks import entity_resolution as benchmark
 from benchmarks import record_peers as peers
+from benchmarks import scale
 from benchmarks.common import Cost
 
 import partita as pt
@@ -39,7 +40,9 @@ def folder(tmp_path, monkeypatch):
 def test_every_method_is_run(folder):
     found = benchmark.compare(folder, "toy", list(benchmark.METHODS), n_orders=2, particles=5)
     assert found["records"] == 9
-    assert list(found["methods"]) == ["Partita", "linkage", "equal names"]  # Splink knows nothing of this set
+    methods = ["Partita", "Partita, refined", "linkage", "equal names"]
+    assert list(found["methods"]) == methods  # Splink knows nothing of this set
+    assert found["methods"]["Partita, refined"]["cpu_seconds"] > found["methods"]["Partita"]["cpu_seconds"]
     ours = found["methods"]["Partita"]
     records, truth = benchmark.load(folder, "toy")
     f1 = []
@@ -132,3 +135,20 @@ def test_what_is_asked_for():
     assert "too many pairs" in benchmark.unsuitable("linkage", "kb5k", 38_356)
     with pytest.raises(SystemExit, match="neither"):
         benchmark.load(Path("nowhere"), "toy")
+
+
+def test_a_stream_of_people():
+    drawn = scale.people(np.random.default_rng(0))
+    found = [next(drawn) for _ in range(2000)]
+    assert all("surname" in record for record in found)
+    assert 0.9 < np.mean(["dob" in record for record in found]) < 0.99
+    births = [record["dob"] for record in found if "dob" in record]
+    assert 500 < len(set(births)) < 700  # of 500 people, with typos
+    again = scale.people(np.random.default_rng(0))
+    assert found[:50] == [next(again) for _ in range(50)]
+
+
+def test_growth_of_a_logarithm():
+    results = [{"n": n, "us": 3.0 + 2.0 * np.log2(n)} for n in (1000, 2000, 8000)]
+    assert scale.growth(results, "us")["us_per_doubling"] == pytest.approx(2.0)
+    assert scale.growth(results[:1], "us") == {}

@@ -194,7 +194,6 @@ def test_the_ablation_varies_what_the_surrogate_proposes(tmp_path, letters):
     assert runner.estimator(experiment, Setting("greedy"), 0).n_particles == 1
 
 
-@pytest.mark.skipif("BlackBox" not in pt.__all__, reason="black boxes are yet to come")
 def test_the_ablation_counts_evaluations(tmp_path, letters):
     experiment = plan.plan("names", write_json(tmp_path / "data.jsonl"), replications=1, quick=True)
     cheap = Letters(0.2)
@@ -210,7 +209,6 @@ def test_the_ablation_counts_evaluations(tmp_path, letters):
         assert 9 <= run["evaluations"] <= 9 * (run["n_proposals"] + 1)
 
 
-@pytest.mark.skipif(not {"Ngram", "Record"} <= set(pt.__all__), reason="the models of text are yet to come")
 @pytest.mark.parametrize("more", [["names"], ["names", "--model", "record"], ["kb"]])
 def test_the_models_of_text(tmp_path, more):
     path, folder = write_json(tmp_path / "data.jsonl"), tmp_path / "report"
