@@ -10,6 +10,7 @@ import time
 from itertools import pairwise
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -318,7 +319,6 @@ def test_a_data_frame_of_pandas():
     flat = [{name: value[0] if isinstance(value, list) else value for name, value in x.items()} for x in X]
     expected = answers(sampler_of().fit(flat))
     assert answers(sampler_of().fit(Frame(flat))) == expected
-    pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(flat)
     assert answers(sampler_of().fit(frame)) == expected
     assert answers(sampler_of().fit(frame.convert_dtypes())) == expected
