@@ -12,9 +12,9 @@ own letters, Dirichlet with strength s centred on the corpus:
 
 Composed values are given the words of the common ones, rare words the letters of the common ones. So a repeat
 is cheap, a variant that shares words or patterns of letters is likely, the more so the rarer they are, an
-unrelated string pays for itself; and p(c) is a closed form in counts, the same for every order. (A new draw that
-happens to equal an old one is left out, so that probabilities sum to a little less than one.) A category
-has no composed values, an ``Ngram`` no urns.
+unrelated string pays for itself; and p(c) is a closed form in counts, the same for every order. (A new draw
+that happens to equal an old one is left out, so probabilities sum to a little less than one.) A category has
+no composed values, an ``Ngram`` no urns.
 
 Features of all kinds are numbered through from 1, and a cluster is a table of counts of them (``tables.py``).
 Some come in pairs: next to the count of a word in all of a cluster's distinct values is that in common
