@@ -58,7 +58,8 @@ REFINED = "Partita, refined"
 METHODS = (OURS, SPLINK, LINKAGE, NAMES)
 LINKED = 10_000  # records at most: linkage keeps the distances of all pairs
 MANY = 2_000  # records; beyond, only candidates are scored
-REFINABLE = 10_000  # records; below, a second row shows what one sweep of refinement adds
+REFINABLE = 10_000  # records; below, a second row shows what refinement adds
+SWEEPS = 3  # of refinement
 LATENCY = ("historical50k",)
 SINGLE_INSERTS = 1_000
 PROPOSED = 0.01  # a pair with this probability belongs to the common population
@@ -80,7 +81,7 @@ def warm_up(records: Records, particles: int) -> None:
     """Compile what is needed for these records, with a few of them."""
     sampler = cluster(records[:WARM_UP], particles, expected=len(records)).partial_fit(records[:1])
     if len(records) < REFINABLE:
-        sampler.refine(1)
+        sampler.refine(SWEEPS)
 
 
 # ---------------------------------------------------------------------- one run, in its own process
@@ -106,7 +107,7 @@ def run_ours(records: Records, truth: np.ndarray, particles: int, order: int) ->
     cost, sampler = measured(lambda: cluster(given, particles))
     results = {OURS: judged(sampler, cost, truth, arranged)}
     if len(records) < REFINABLE:
-        more, _ = measured(lambda: sampler.refine(1))
+        more, _ = measured(lambda: sampler.refine(SWEEPS))
         both = Cost(
             cost.cpu_seconds + more.cpu_seconds,
             cost.wall_seconds + more.wall_seconds,
