@@ -7,7 +7,9 @@ import gzip
 import json
 import math
 import time
+from decimal import Decimal
 from itertools import pairwise
+from uuid import UUID
 
 import numpy as np
 import pandas
@@ -619,7 +621,29 @@ def test_kinds_of_values():
     assert isinstance(kind_of([f"name {k}" for k in range(60)], False), pt.Category)
     assert isinstance(kind_of([f"name {k % 3}" for k in range(60)], True), pt.Category)
     assert isinstance(kind_of([], True), pt.Category)
-    assert isinstance(kind_of([b"x", b"y"], True), pt.Category)
+    assert isinstance(kind_of([1.5, 2, 3.25], True), pt.Number)
+    assert isinstance(kind_of([1, 2.0, 3], False), pt.Category)
+
+
+def test_what_cannot_be_read_gets_no_schema():
+    with pytest.raises(ValueError, match="row 1, attribute 'x': must be text, a number or a date, not bytes"):
+        pt.Record.infer([{"x": "a", "y": "b"}, {"x": b"c"}])
+
+
+def test_what_databases_return_is_text():
+    number, key = Decimal("1.50"), UUID(int=7)
+    said = pt.Record({"a": pt.Text(), "b": None}).validate([{"a": [number, key], "b": object()}])
+    assert said == [{"a": ["1.50", str(key)]}]
+
+
+def test_attributes_are_checked_before_fragments():
+    for wrong in ("ignore", pt.Text):
+        with pytest.raises(TypeError, match="attribute 'b' must be"):
+            pt.Record({"a": pt.Text(), "b": wrong}).fit_prior([{"a": "x", "b": "y"}])
+    with pytest.raises(ValueError, match="letters of 'a' must be a whole number from 1 to 10"):
+        pt.Record({"a": pt.Text(letters=1000)}).fit_prior([{"a": "x"}])
+    with pytest.raises(ValueError, match="columns of the same name"):
+        pt.Record({"a": pt.Text()}).validate(pandas.DataFrame([["x", "y"]], columns=["a", "a"]))
 
 
 def test_of_two_that_say_the_same_one_stays():

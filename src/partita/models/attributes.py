@@ -124,10 +124,7 @@ class Text(Attribute):
 
     def check(self, name: str) -> None:
         super().check(name)
-        if not isinstance(self.letters, int) or self.letters < 1:
-            raise ValueError(
-                f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}"
-            )
+        check_letters(name, self.letters)
 
     @property
     def order(self) -> int:  # type: ignore[override]
@@ -210,10 +207,7 @@ class Value(Attribute):
         for parameter in ("distortion", "typo", "further"):
             if not positive_number(f"{parameter} of {name!r}", getattr(self, parameter)) < 1.0:
                 raise ValueError(f"{parameter} of {name!r} must be below 1, got {getattr(self, parameter)!r}")
-        if not isinstance(self.letters, int) or self.letters < 1:
-            raise ValueError(
-                f"letters of {name!r} must be a whole number of at least 1, got {self.letters!r}"
-            )
+        check_letters(name, self.letters)
 
     def with_distortion(self, clusters: list[Counter[str]]) -> Self:
         """The same attribute with the share of distorted mentions that clusters of values show."""
@@ -295,6 +289,7 @@ class Number(Attribute):
         return True, float(value)
 
 
+MOST_LETTERS = 10  # of an n-gram
 EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")
 PARTS = re.compile(r"\d+")
 DATE = re.compile(r"\d{1,4}(?:[-/. ]\d{1,4}){0,2}(?:[T ]\d\d:\d\d.*)?")
@@ -313,6 +308,14 @@ def date_parts(text: str) -> str:
     if len(years) > 1 or any(not 1 <= int(part) <= 31 for part in others) or not years:
         return ""
     return " ".join(years + [f"{int(part):02d}" for part in others])
+
+
+def check_letters(name: str, letters: Any) -> None:
+    """Raise ValueError if n-grams of so many letters make no sense."""
+    if not isinstance(letters, int) or isinstance(letters, bool) or not 1 <= letters <= MOST_LETTERS:
+        raise ValueError(
+            f"letters of {name!r} must be a whole number from 1 to {MOST_LETTERS}, got {letters!r}"
+        )
 
 
 def as_text(raw: Any) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
+from uuid import UUID
 
 import numpy as np
 
@@ -176,16 +179,19 @@ class Record(TextModel):
         return list(kept), list(kept.values())
 
     def validate(self, X: Any) -> list[Any]:
+        for name, used in zip(*self._modelled(), strict=True):
+            used.check(name)
         attributes = self.attributes or {}
         fragments = check_fragments(X)
         for row, fragment in enumerate(fragments):
-            for name, values in fragment.items():
+            for name, values in list(fragment.items()):
                 known = name if name in attributes else OTHER
                 if known not in attributes:
                     listed = ", ".join(map(repr, attributes))
                     raise ValueError(f"row {row}: unknown attribute {name!r}; the schema has {listed}")
                 model = attributes[known]
                 if model is None:
+                    del fragment[name]
                     continue
                 for value in values:
                     try:
@@ -209,6 +215,8 @@ class Record(TextModel):
 def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
     """Fragments as mappings from attribute to the list of values that say something."""
     if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
+        if len(set(X.columns)) < len(X.columns):
+            raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
         X = X.to_dict("records")
     if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
         raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
@@ -244,7 +252,7 @@ def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]
 
 
 def as_plain(value: Any) -> Any:
-    """A value as JSON can hold it, if it can: dates as text, NumPy's scalars as those of Python."""
+    """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
-    return str(value) if isinstance(value, datetime.date) else value
+    return str(value) if isinstance(value, datetime.date | Decimal | Fraction | UUID) else value

@@ -27,6 +27,7 @@ USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | None]:
     """Attributes and their kinds; those that only repeat a part of another are ignored."""
+    check_readable(fragments)
     if len(fragments) > LOOKED_AT:
         rows = np.random.default_rng(0).permutation(len(fragments))[:LOOKED_AT]
         looked_at = [fragments[row] for row in rows]
@@ -49,6 +50,17 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     return found | {"*": Category()}
 
 
+def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
+    """Raise ValueError for the first value that is none."""
+    for row, fragment in enumerate(fragments):
+        for name, values in fragment.items():
+            try:
+                for value in values:
+                    as_text(value)
+            except ValueError as error:
+                raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+
+
 def usual_attributes(fragments: list[dict[str, list[Any]]], names: list[str]) -> list[str]:
     """Attributes that many fragments mention."""
     mentioned = Counter(name for fragment in fragments for name in fragment)
@@ -61,19 +73,17 @@ def kind_of(values: list[Any], usual: bool) -> Attribute:
     What many fragments mention, with many different values, identifies entities, and comes in variants. The
     rest are facts, which mostly name other entities or categories.
     """
-    texts = [as_text(value) for value in values if _is_plain(value)]
+    if (
+        values
+        and all(type(value) in (int, float) for value in values)
+        and not all(float(value).is_integer() for value in values)
+    ):
+        return Number()
+    texts = [as_text(value) for value in values]
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
     distinct = len({" ".join(words_of(text)) for text in texts})
     return Text() if usual and distinct > min(FEW, 0.5 * len(texts)) else Category()
-
-
-def _is_plain(value: Any) -> bool:
-    try:
-        as_text(value)
-    except ValueError:
-        return False
-    return True
 
 
 def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[str]:
@@ -100,7 +110,7 @@ def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[
 
 def words_in(values: list[Any]) -> frozenset[str]:
     """All words of some values."""
-    return frozenset(word for value in values if _is_plain(value) for word in words_of(as_text(value)))
+    return frozenset(word for value in values for word in words_of(as_text(value)))
 
 
 # ---------------------------------------------------------------------- TOML
