@@ -20,7 +20,7 @@ import numpy as np
 
 from partita.models.base import positive_number
 from partita.models.corpus import END, LONGEST, START, Corpus, Letters
-from partita.models.folding import words_of
+from partita.models.folding import folded
 from partita.models.numbers import NUMBER, as_number, centre_and_deviation, resolution_of
 from partita.models.values import TRUE_VALUE
 
@@ -51,7 +51,7 @@ class Attribute:
 
     def parse(self, raw: Any) -> str:
         """A raw value as the model compares it; ValueError if it cannot be one."""
-        return " ".join(words_of(as_text(raw)))
+        return folded(as_text(raw))
 
     def words(self, value: str) -> list[str]:
         """The words that a value is composed of."""
@@ -59,19 +59,7 @@ class Attribute:
 
     def value_base(self, value: str) -> tuple[bool, float]:
         """Whether a value is common, and the log-probability of it, or of being none of the common ones."""
-        raise NotImplementedError
-
-    def word_base(self, word: str) -> tuple[bool, float]:
-        """The same of a word."""
-        raise NotImplementedError
-
-    def context_weight(self, context: str) -> float:
-        """The strength s of a context."""
-        raise NotImplementedError
-
-    def letter_weight(self, context: str, letter: str) -> float:
-        """s·q(letter | context)."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define value_base(value)")
 
 
 @dataclass(frozen=True)
@@ -138,9 +126,9 @@ class Text(Attribute):
         return value[:LONGEST].split(" ") if self.split else [value[:LONGEST]]
 
     def value_base(self, value: str) -> tuple[bool, float]:
-        values = self.corpus.values
         if not self.split:
             return False, 0.0
+        values = self.corpus.values
         if values.common(value):
             return True, values.log(value)
         return False, values.log(value) + self.corpus.log_length(len(self.words(value)))
@@ -172,7 +160,7 @@ class Date(Text):
         if isinstance(raw, datetime.date):
             return f"{raw.year:04d} {raw.month:02d} {raw.day:02d}"
         text = as_text(raw).strip()
-        return date_parts(text) or " ".join(words_of(text))
+        return date_parts(text) or folded(text)
 
 
 @dataclass(frozen=True)

@@ -55,3 +55,9 @@ def words_of(text: str) -> list[str]:
         folded = without_accents(unicodedata.normalize("NFKC", text).casefold()).translate(LETTERS)
     folded = CONTROL.sub(" ", folded.translate(APOSTROPHES))
     return WORD.findall(folded) or folded.split() or [NOTHING]
+
+
+@lru_cache(maxsize=16384)  # a value is read when it is checked, encoded and given keys
+def folded(text: str) -> str:
+    """The words of a text, joined by spaces."""
+    return " ".join(words_of(text))

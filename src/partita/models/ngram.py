@@ -20,7 +20,7 @@ from partita._typing import Array
 from partita.models.base import plain, positive_number
 from partita.models.corpus import END, LONGEST, START, UNKNOWN
 from partita.models.families import begin, extend, log_marginal
-from partita.models.folding import words_of
+from partita.models.folding import folded
 from partita.models.record import TextModel
 from partita.models.vocabulary import Vocabulary
 
@@ -66,12 +66,12 @@ class Ngram(TextModel):
         return check_texts(X)
 
     def _pairs(self, observation: str) -> Iterable[tuple[int, str]]:
-        return [(0, " ".join(words_of(observation)))]
+        return [(0, folded(observation))]
 
     def fit_prior(self, X: Any, labels: Array | None = None) -> Ngram:
         """Counts of the n-grams of the texts ``X``; with labels also c, by maximising Σ_c log p(c)."""
         texts, order = self.validate(X), whole("n", self.n, 1)
-        counts = Counter(gram for text in texts for gram in grams(" ".join(words_of(text))[:LONGEST], order))
+        counts = Counter(gram for text in texts for gram in grams(folded(text)[:LONGEST], order))
         fitted = Ngram(order, self.concentration, dict(counts))
         if labels is None:
             return fitted

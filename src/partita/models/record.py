@@ -30,7 +30,7 @@ class TextModel(CompiledModel):
 
     def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
         """What a validated observation says: attributes, by number, and values."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} must define _pairs(observation)")
 
     def encoded_width(self, X: Any) -> int:
         return 2

@@ -13,7 +13,7 @@ import numpy as np
 
 from partita.models.attributes import Attribute, Category, Date, Number, Text, Value, as_text, date_parts
 from partita.models.base import plain
-from partita.models.folding import words_of
+from partita.models.folding import folded, words_of
 
 KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Value, Number, Date)}
 LOOKED_AT = 5000  # fragments that a schema is inferred from
@@ -82,7 +82,7 @@ def kind_of(values: list[Any], usual: bool) -> Attribute:
     texts = [as_text(value) for value in values]
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
-    distinct = len({" ".join(words_of(text)) for text in texts})
+    distinct = len({folded(text) for text in texts})
     return Text() if usual and distinct > min(FEW, 0.5 * len(texts)) else Category()
 
 

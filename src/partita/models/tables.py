@@ -166,18 +166,14 @@ def copy_table(tables, statistics, child, parent, extra):
     if capacity == old_capacity:
         for k in range(capacity):
             pool[start + k] = pool[old_start + k]
-        if own_capacity and start != own_start:
-            release(tables, own_start, own_capacity)
-        statistics[child, START], statistics[child, CAPACITY] = start, capacity
-        statistics[child, USED] = used
-        return
-    for k in range(start, start + capacity):
-        pool[k] = 0
-    used = np.int64(0)
-    for k in range(old_start, old_start + old_capacity):
-        entry = pool[k]
-        if entry & COUNT:
-            used += add(pool, start, capacity, entry >> 32, entry & COUNT)
+    else:
+        for k in range(start, start + capacity):
+            pool[k] = 0
+        used = np.int64(0)
+        for k in range(old_start, old_start + old_capacity):
+            entry = pool[k]
+            if entry & COUNT:
+                used += add(pool, start, capacity, entry >> 32, entry & COUNT)
     if own_capacity and start != own_start:
         release(tables, own_start, own_capacity)
     statistics[child, START], statistics[child, CAPACITY] = start, capacity

@@ -44,13 +44,12 @@ from partita.models.tables import (
     count_of,
     place,
 )
-from partita.models.values import TRUE_VALUE, values_gain
+from partita.models.values import values_gain
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
 VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
 URNS = 0  # how an attribute is modelled: as above, or by ``values.py`` or ``numbers.py``
-MODES = URNS, TRUE_VALUE, NUMBER
 MENTIONS = 1  # the feature that counts attributes mentioned, in all
 
 
@@ -101,13 +100,21 @@ def forget_added(tables):
 
 
 @inner
-def added_before(added, feature):
-    """How often the observation itself has added ``feature`` before; once more from now on."""
+def place_of(added, feature):
+    """Where ``feature`` is in the table of what was added, or would be."""
     counts, marks, mark = added.counts, added.marks, added.mark
     mask = counts.shape[0] - 1
     at = place(feature, mask)
     while marks[at] == mark and counts[at] >> 32 != feature:
         at = (at + 1) & mask
+    return at
+
+
+@inner
+def added_before(added, feature):
+    """How often the observation itself has added ``feature`` before; once more from now on."""
+    counts, marks, mark = added.counts, added.marks, added.mark
+    at = place_of(added, feature)
     if marks[at] != mark:
         marks[at] = mark
         counts[at] = np.int64(feature) << 32
@@ -192,10 +199,7 @@ def repeats(added, feature):
 def added_so_far(added, feature):
     """How often the observation itself has added ``feature`` before."""
     counts, marks, mark = added.counts, added.marks, added.mark
-    mask = counts.shape[0] - 1
-    at = place(feature, mask)
-    while marks[at] == mark and counts[at] >> 32 != feature:
-        at = (at + 1) & mask
+    at = place_of(added, feature)
     return counts[at] & COUNT if marks[at] == mark else np.int64(0)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from partita._codes import code_of
 from partita._typing import Array, Floats, Integers
 from partita.models import urns
 from partita.models.corpus import END, LONGEST, START
@@ -146,7 +146,7 @@ class Vocabulary:
             words = self.attributes[a].words(value)
             for word in words if len(words) > 1 else value[:LONGEST].split(" "):
                 texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
-            known = tuple(stable_key(text) for text in texts)
+            known = tuple(code_of(text.encode("utf-8", "surrogatepass")) for text in texts)
             self.key_cache[a, value] = known
         return known
 
@@ -168,9 +168,3 @@ class Vocabulary:
             presence=self.presence,
             tables=new_tables() if tables is None else tables,
         )
-
-
-def stable_key(text: str) -> int:
-    """A 64-bit hash that is the same in every process."""
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)

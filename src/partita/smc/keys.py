@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from partita._codes import code_of
 from partita._typing import Integers
 from partita.models.base import Model
 
@@ -55,7 +55,7 @@ def codes_of_rows(function: Callable[[Any], Any], X: Any) -> Keys:
 
 def code(key: Any) -> int:
     """The 64-bit code of one key."""
-    return int.from_bytes(blake2b(spelt(key), digest_size=8).digest(), "little", signed=True)
+    return code_of(spelt(key))
 
 
 def spelt(key: Any) -> bytes:
