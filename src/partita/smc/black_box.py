@@ -23,6 +23,7 @@ from partita.smc.candidates import candidates_of_row
 from partita.smc.engine import Engine, used_clusters, views
 from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.state import Settings
+from partita.smc.step import keep_bonds
 from partita.smc.surrogate import (
     CompiledSurrogate,
     Surrogate,
@@ -162,6 +163,7 @@ class BlackBoxEngine(Engine):
         ids = used_clusters(self.state)[1:]
         if self.surrogate is not None:
             self.surrogate.gains(self.state, np.append(0, ids), encoded.data, who)
+            keep_bonds(self.state, *self._placing)
             ids = propose(self.state, self.n_proposals)
         members = [self.numbers[m] for m in pieces(members_of(self.state, ids))]
         passing = encoded.numbers is None  # a row to predict, which is not to stay

@@ -17,7 +17,7 @@ import numpy as np
 
 from partita._kernel import inner, kernel
 from partita.smc.index import insert, slot
-from partita.smc.state import descending
+from partita.smc.state import descending, n_present
 
 BUDGET = 1000  # observations that a look-up visits at most
 MOST = 10  # subproblems that x is scored against at most
@@ -41,13 +41,14 @@ def meet_keys(state, keys, first, last):
     heads, rarity = np.empty(n, np.int64), np.empty(n)
     for k in range(n):
         at = slot(index.heads, index.keys, keys[first + k])
-        heads[k], rarity[k] = index.heads[at], -index.counts[at]
+        heads[k] = index.heads[at] if index.counts[at] > 0 else -1
+        rarity[k] = -index.counts[at]
     met, met_at, left, count = state.met, state.met_at, BUDGET, 0
     found, latest, shared = np.empty(BUDGET), np.empty(BUDGET, np.int64), np.empty(BUDGET)
     state.tick += 1
     for k in descending(rarity, n):
         p = heads[k]
-        worth = math.log((state.n_observations + 1.0) / max(-rarity[k], 1.0))
+        worth = math.log((n_present(state) + 1.0) / max(-rarity[k], 1.0))
         while p >= 0 and left > 0:
             left -= 1
             block = state.observations[index.owner[p]].block
@@ -121,6 +122,14 @@ def candidates_of_row(state, starts, keys, row):
 
 @kernel
 def kept_keys(state):
-    """Whether the index is in use, and copies of what it is made from."""
+    """Whether the index is in use, and copies of what it is made from; removed observations have no keys."""
     index, n = state.index, state.n_observations if state.index.on else np.int64(0)
-    return index.on, index.starts[: n + 1].copy(), index.keys[: index.starts[n]].copy()
+    starts, keys = np.zeros(n + 1, np.int64), np.empty(index.starts[n], np.int64)
+    at = np.int64(0)
+    for x in range(n):
+        if state.observations[x].block >= 0:
+            for p in range(index.starts[x], index.starts[x + 1]):
+                keys[at] = index.keys[p]
+                at += 1
+        starts[x + 1] = at
+    return index.on, starts, keys[:at]

@@ -21,7 +21,8 @@ import numpy as np
 from partita import priors
 from partita._kernel import inner, kernel
 from partita.smc.resample import normalise
-from partita.smc.state import descending
+from partita.smc.split import stamp
+from partita.smc.state import descending, n_present
 
 PRIOR = (0.5, 1.5)
 STEP = math.log(2.0)
@@ -61,22 +62,49 @@ def clusters_per_row(state, s):
 
 
 @inner
-def tilt(state, s, step):
-    """Multiply the weight of each row of subproblem ``s`` by exp(step · K), and sort the rows again."""
+def score_rows(state, s):
+    """The score Σ_c [log α + lgamma(|c|) + log p(c)] of each particle, to the last bit as it was weighed."""
+    sub, cells, seen = state.subproblems[s], state.cells, state.seen
+    at = sub.cells + sub.columns + sub.clusters
+    scores = np.zeros(sub.rows)
+    for i in range(sub.rows):
+        state.tick += 1
+        for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
+            if seen[cells[j]] != state.tick:
+                seen[cells[j]] = state.tick
+                scores[i] += state.log_alpha + state.clusters[cells[j]].score
+    return scores
+
+
+@inner
+def sort_rows(state, s, weight):
+    """Give the rows of subproblem ``s`` these log-weights, and sort them again."""
     sub, cells = state.subproblems[s], state.cells
     at = sub.cells + sub.columns + sub.clusters
-    counts = clusters_per_row(state, s)
-    weight, matrix = np.empty(sub.rows), np.empty((sub.rows, sub.columns), np.int64)
-    for i in range(sub.rows):
-        weight[i] = state.weights[sub.weights + i] + step * counts[i]
-        for j in range(sub.columns):
-            matrix[i, j] = cells[at + i * sub.columns + j]
-    normalise(weight, sub.rows)
-    order = descending(weight, sub.rows)
+    order, moved = descending(weight, sub.rows), 0
     for i in range(sub.rows):
         state.weights[sub.weights + i] = weight[order[i]]
-        for j in range(sub.columns):
-            cells[at + i * sub.columns + j] = matrix[order[i], j]
+        moved += order[i] != i
+    normalise(state.weights[sub.weights :], sub.rows)
+    if moved:
+        matrix = cells[at : at + sub.rows * sub.columns].copy()
+        for i in range(sub.rows):
+            for j in range(sub.columns):
+                cells[at + i * sub.columns + j] = matrix[order[i] * sub.columns + j]
+        stamp(state, s)
+
+
+@inner
+def tilt(state, s, step):
+    """Weigh the rows of subproblem ``s`` for the present α, which is exp(step) times the one before."""
+    sub = state.subproblems[s]
+    if state.exact:
+        weight = score_rows(state, s)
+    else:
+        counts, weight = clusters_per_row(state, s), np.empty(sub.rows)
+        for i in range(sub.rows):
+            weight[i] = state.weights[sub.weights + i] + step * counts[i]
+    sort_rows(state, s, weight)
 
 
 @inner
@@ -95,13 +123,22 @@ def mean_clusters(state):
 @kernel
 def learn_alpha(state):
     """At the marks, one step of EM for α, which moves the whole posterior."""
-    n = state.n_observations
+    n = n_present(state)
     if n < state.next_alpha:
         return
     state.next_alpha = n + n // 4 + 1
     log_alpha = math.log(best_alpha(mean_clusters(state), n))
     log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
+    step = log_alpha - state.log_alpha
+    state.log_alpha = log_alpha
     for s in range(state.n_subproblems):
         if state.subproblems[s].rows > 0:
-            tilt(state, s, log_alpha - state.log_alpha)
-    state.log_alpha = log_alpha
+            tilt(state, s, step)
+
+
+@kernel
+def weigh_all(state):
+    """Weigh all rows anew, where they stand without weights; for exact ones only."""
+    for s in range(state.n_subproblems):
+        if state.subproblems[s].rows > 0:
+            sort_rows(state, s, score_rows(state, s))

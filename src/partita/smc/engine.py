@@ -21,15 +21,26 @@ from partita.models.base import CompiledModel, Model
 from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
-from partita.smc.candidates import candidates_of, count_in, kept_keys
+from partita.smc.bonds import new_bonds, parts_of
+from partita.smc.candidates import count_in, kept_keys
 from partita.smc.concentration import learn_alpha
 from partita.smc.index import filled_index, new_index, store_keys
 from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill
 from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, assemble, dismantle, grown, index_of, new_state
-from partita.smc.step import choose, place, put_back, stream, stream_at_random, take_out
+from partita.smc.state import Settings, assemble, dismantle, grown, n_present, new_state, shared_of
+from partita.smc.step import (
+    choose,
+    keep_bonds,
+    leave_out,
+    options,
+    place,
+    put_back,
+    stream,
+    stream_at_random,
+    take_out,
+)
 from partita.smc.tabled import attached, detached
 
 
@@ -53,8 +64,26 @@ def append(state, encoded):
 
 @kernel
 def progress(state):
-    """The number of observations, that at which α is due to be learnt, and log α."""
-    return state.n_observations, state.next_alpha, state.log_alpha
+    """The number of observations, how many of them are removed, when α is due to be learnt, and log α."""
+    return state.n_observations, state.n_removed, state.next_alpha, state.log_alpha
+
+
+@kernel
+def present(state):
+    """The observations that have not been removed."""
+    found = np.empty(n_present(state), np.int64)
+    count = 0
+    for x in range(state.n_observations):
+        if state.observations[x].block >= 0:
+            found[count] = x
+            count += 1
+    return found
+
+
+@kernel
+def replace_bonds(state, bonds):
+    """Let other bonds count from now on."""
+    state.bonds = bonds
 
 
 @kernel
@@ -138,6 +167,7 @@ class Engine:
             self._kept = []
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
+        self._placing = (-1, -1)  # the observation whose options are weighed, and one it must be with
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
         self._posterior: Posterior | None = None
         self.lock = threading.RLock()  # kernels share working memory, even those that only read
@@ -155,17 +185,19 @@ class Engine:
         """For ``copy.deepcopy`` and the like: the compiled struct, taken apart."""
         parts, counts, settings, log_alpha, random, _ = dismantle(self.state)
         copies = tuple(part.copy() for part in parts)
-        state = copies, counts, settings, log_alpha, random, kept_keys(self._state)
+        bonds = parts_of(shared_of(self._state)[1])
+        state = copies, counts, settings, log_alpha, random, kept_keys(self._state), bonds
         own = {"_state": state, "_posterior": None, "family": detached(self.family)}
         contents = self.__dict__ | own
         del contents["lock"]
         return contents
 
     def __setstate__(self, contents: dict[str, Any]) -> None:
-        parts, counts, settings, log_alpha, random, (indexed, *keys) = contents["_state"]
+        parts, counts, settings, log_alpha, random, (indexed, *keys), bonds = contents["_state"]
         copies = tuple(part.copy() for part in parts)  # aligned, as kernels need them
         index = filled_index(*keys) if indexed else new_index(0)
-        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index)
+        bonds = new_bonds(*(part.copy() for part in bonds))
+        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), index, bonds)
         family = attached(contents["family"], contents["model"], contents["widths"][0])
         own = {"_state": state, "family": family}
         self.__dict__ = {"lock": threading.RLock()} | self.__dict__ | contents | own
@@ -211,8 +243,22 @@ class Engine:
 
     @property
     def n_observations(self) -> int:
-        """How many observations the state holds."""
+        """How many observations have been made, with those that are removed."""
         return int(progress(self.state)[0])
+
+    @property
+    def present(self) -> Integers:
+        """The numbers of the observations that have not been removed."""
+        return present(self.state)
+
+    @property
+    def bonds(self) -> Any:
+        """Which observations must be together, or apart."""
+        return shared_of(self.state)[1]
+
+    @bonds.setter
+    def bonds(self, bonds: Any) -> None:
+        replace_bonds(self.state, bonds)
 
     @property
     def compiled(self) -> Any:
@@ -222,12 +268,12 @@ class Engine:
     @property
     def observations(self) -> list[Any] | None:
         """The observations themselves, where a file needs them beside their numbers."""
-        return None if self._kept is None else self._kept[: self.n_observations]
+        return None if self._kept is None else [self._kept[x] for x in self.present.tolist()]
 
     @property
     def alpha(self) -> float:
         """The concentration."""
-        return math.exp(progress(self.state)[2])
+        return math.exp(progress(self.state)[3])
 
     def encode(self, X: Any) -> Any:
         """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
@@ -255,7 +301,7 @@ class Engine:
         """Store observations and their keys without looking at them yet; returns the number stored in all."""
         self.first_row = self.n_observations
         if self._keys_of is not None:
-            store_keys(index_of(self.state), self.first_row, *keys)
+            store_keys(shared_of(self.state)[0], self.first_row, *keys)
         n = self.first_row + len(encoded)
         if not append(self.state, encoded):
             self.state = grown(self.state, n)
@@ -270,17 +316,17 @@ class Engine:
 
     def run(self, end: int) -> None:
         """Observe the stored data up to ``end``, with the rejuvenation and the learning of α due between."""
-        n, next_alpha, _ = progress(self.state)
+        n, removed, next_alpha, _ = progress(self.state)
         while n < end:
             stop = n + 1 if self.rejuvenation else end
             if self.learns_alpha:
-                stop = min(stop, next_alpha)
+                stop = min(stop, max(next_alpha + removed, n + 1))
             self._stream(stop)
             for _ in range(self.rejuvenation):
                 self.observe_again(choose(self.state))
             if self.learns_alpha:
                 learn_alpha(self.state)
-            n, next_alpha, _ = progress(self.state)
+            n, removed, next_alpha, _ = progress(self.state)
 
     def _stream(self, end: int) -> None:
         if self.family is None:
@@ -306,6 +352,17 @@ class Engine:
         while not take_out(self._state, self.family, x):
             self._state = grown(self._state)
         _ = self.state  # which puts it back
+
+    def remove(self, x: int) -> None:
+        """Take ``x`` out for good; its number is not used again."""
+        if self.family is None:
+            self._take_out(x, f"observation {x}")
+        else:
+            while not take_out(self.state, self.family, x):
+                self.state = grown(self.state)
+        leave_out(self.state, x)
+        if self._kept is not None:
+            self._kept[x] = None
 
     def like(self, settings: Settings, log_alpha: float, seed: int) -> Engine:
         """An empty engine for the same model."""
@@ -352,13 +409,16 @@ class Engine:
         gain[used] = np.log(np.maximum(clusters["size"][used], 1)) + after - statistics[used, -1]
 
     def _put_in(self, x: int, who: str) -> None:
-        candidates_of(self.state, x)
+        self._placing = x, options(self.state, x)
         used, after = self.log_marginals_with(self.stored(x), who)
         self.set_gains(used, after)
+        keep_bonds(self.state, *self._placing)
         while not place(self.state, x):
             self.state = grown(self.state)
-            candidates_of(self.state, x)
+            options(self.state, x)
             self.set_gains(used, after)
+            keep_bonds(self.state, *self._placing)
+        self._placing = -1, -1
         self._extend(x, used, after, who)
 
     def _extend(self, x: int, used: Array, after: Floats, who: str) -> None:

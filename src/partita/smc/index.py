@@ -1,4 +1,4 @@
-"""An insert-only index from keys to the observations that have them (DESIGN, section 5).
+"""An index from keys to the observations that have them (DESIGN, section 5).
 
 Keys are 64-bit numbers (:mod:`partita.smc.keys`). Those of all observations stand one after the other, each
 observation's in ascending order, and every entry points to the entry before it with the same key: a list from
@@ -117,10 +117,27 @@ def insert(index, x):
         if 2 * index.n_distinct >= index.heads.shape[0]:
             enlarge(index)
         at = slot(index.heads, index.keys, index.keys[p])
-        index.earlier[p] = index.heads[at]
+        index.earlier[p] = index.heads[at] if index.counts[at] > 0 else -1
         index.n_distinct += index.heads[at] < 0
         index.heads[at] = p
         index.counts[at] += 1
+
+
+@inner
+def delete(index, x):
+    """Let no key lead to observation ``x`` any more; its keys cost the length of their lists."""
+    for p in range(index.starts[x], index.starts[x + 1]):
+        at = slot(index.heads, index.keys, index.keys[p])
+        index.counts[at] -= 1
+        if index.counts[at] == 0:
+            continue  # the entry stays, so that those behind it in the table are found
+        if index.heads[at] == p:
+            index.heads[at] = index.earlier[p]
+            continue
+        q = index.heads[at]
+        while index.earlier[q] != p:
+            q = index.earlier[q]
+        index.earlier[q] = index.earlier[p]
 
 
 @kernel

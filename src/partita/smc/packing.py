@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from partita._kernel import kernel
 from partita._typing import Array, Integers
 from partita.smc.candidates import kept_keys
 from partita.smc.index import filled_index, new_index
@@ -65,46 +66,70 @@ def offsets(lengths: Integers) -> Integers:
 
 def chain(first: int, following: Integers) -> list[int]:
     """The entries of a list that is linked through an array and ends with a negative number."""
-    links, found = following.tolist(), []
+    found = []
     while first >= 0:
         found.append(first)
-        first = links[first]
+        first = int(following[first])
     return found
 
 
-def pack(state: Any) -> dict[str, Array]:
-    """The arrays that :func:`unpack` makes the state from."""
+@kernel
+def members_of_blocks(state, blocks):
+    """The members of blocks, one block after the other, each from its first member on."""
+    n = 0
+    for b in blocks:
+        n += state.blocks[b].size
+    members = np.empty(n, np.int64)
+    k = 0
+    for b in blocks:
+        x = state.blocks[b].head
+        for _ in range(state.blocks[b].size):
+            members[k] = x
+            x = state.observations[x].next
+            k += 1
+    return members
+
+
+def pack_slots(state: Any, slots: Integers) -> dict[str, Array]:
+    """What :func:`pack` has of the subproblems in some slots; members by their numbers in the state."""
     parts, counts, _, _, _, _ = dismantle(state)
-    _, starts, keys = kept_keys(state)
     part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
-    blocks, subproblems = part["blocks"], part["subproblems"][: count["n_subproblems"]]
-    slots = np.flatnonzero(subproblems["rows"] > 0)
-    live = subproblems[slots]
+    live = part["subproblems"][slots]
     own_blocks = part["cells"][ragged(live["cells"], live["columns"])]
     ids = part["cells"][ragged(live["cells"] + live["columns"], live["clusters"])]
     number = np.zeros(count["n_clusters"], np.int64)
     number[ids] = ragged(np.zeros_like(live["clusters"]), live["clusters"])
     matrices = ragged(live["cells"] + live["columns"] + live["clusters"], live["rows"] * live["columns"])
-    following = part["observations"]["next"].tolist()
-    members = []
-    for head, size in zip(
-        blocks["head"][own_blocks].tolist(), blocks["size"][own_blocks].tolist(), strict=True
-    ):
-        x = head
-        for _ in range(size):
-            members.append(x)
-            x = following[x]
     return {
-        "data": part["data"][: count["n_observations"]].copy(),
-        "members": np.array(members, np.int64),
-        "sizes": blocks["size"][own_blocks],
+        "members": members_of_blocks(state, own_blocks),
+        "sizes": part["blocks"]["size"][own_blocks],
         "shapes": np.column_stack([slots, live["rows"], live["columns"], live["clusters"]]),
-        "free_slots": np.array(chain(count["free_subproblem"], subproblems["cells"]), np.int64),
         "cells": number[part["cells"][matrices]].astype(np.int32),
         "weights": part["weights"][ragged(live["weights"], live["rows"])],
         "scores": part["clusters"]["score"][ids],
         "statistics": part["statistics"][ids],
-        "key_counts": np.diff(starts),
+    }
+
+
+def free_slots(state: Any) -> Integers:
+    """The slots that subproblems to come will take, in that order."""
+    parts, counts, _, _, _, _ = dismantle(state)
+    first = int(counts[COUNTS.index("free_subproblem")])
+    return np.array(chain(first, dict(zip(ARRAYS, parts, strict=True))["subproblems"]["cells"]), np.int64)
+
+
+def pack(state: Any) -> dict[str, Array]:
+    """The arrays that :func:`unpack` makes the state from; removed observations leave no gap."""
+    parts, counts, _, _, _, _ = dismantle(state)
+    part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
+    _, starts, keys = kept_keys(state)
+    present = np.flatnonzero(part["observations"]["block"][: count["n_observations"]] >= 0)
+    packed = pack_slots(state, np.flatnonzero(part["subproblems"]["rows"][: count["n_subproblems"]] > 0))
+    return packed | {
+        "data": part["data"][present],
+        "members": np.searchsorted(present, packed["members"]),
+        "free_slots": free_slots(state),
+        "key_counts": np.diff(starts)[present] if len(starts) > 1 else np.empty(0, np.int64),
         "keys": keys,
     }
 
@@ -115,8 +140,11 @@ def require(holds: Any, what: str) -> None:
         raise ValueError(f"{what} make no sense")
 
 
-def check(packed: dict[str, Array]) -> None:
-    """Raise ValueError unless the arrays are a state, whatever kernels may do with it."""
+def check(packed: dict[str, Array], weighed: bool = True) -> None:
+    """Raise ValueError unless the arrays are a state, whatever kernels may do with it.
+
+    Where it is not ``weighed``, any weights will do: they are to be computed from the scores.
+    """
     members, sizes, shapes = packed["members"], packed["sizes"], packed["shapes"]
     require(np.array_equal(np.sort(members), np.arange(len(packed["data"]))), "members")
     require(len(members) > 0 and len(sizes) > 0, "members")
@@ -138,7 +166,8 @@ def check(packed: dict[str, Array]) -> None:
     require((rows * columns).sum() == len(packed["cells"]), "shapes")
     for name in ("data", "scores", "statistics"):
         require(np.isfinite(packed[name]), name)
-    check_weights(packed["weights"], offsets(rows))
+    if weighed:
+        check_weights(packed["weights"], offsets(rows))
     check_cells(packed["cells"].astype(np.int64), rows, columns, clusters)
     check_keys(packed["key_counts"], packed["keys"], len(members))
 
@@ -201,6 +230,7 @@ def unpack(
     settings: Settings,
     log_alpha: float,
     random: int,
+    bonds: Any,
 ) -> Any:
     """The state that :func:`pack` has packed.
 
@@ -210,8 +240,8 @@ def unpack(
         Arrays, which have passed :func:`check`.
     empty : array
         Statistics of the empty cluster.
-    next_alpha, settings, log_alpha, random
-        The numbers of the same names in the state.
+    next_alpha, settings, log_alpha, random, bonds
+        What has the same names in the state.
     """
     slots, rows, columns, clusters = packed["shapes"].T
     cells, matrix = _cells(packed["cells"], rows, columns, clusters)
@@ -233,6 +263,8 @@ def unpack(
         "live_cells": len(cells),
         "live_weights": len(packed["weights"]),
         "next_alpha": next_alpha,
+        "n_removed": 0,
+        "n_changes": 0,
     }
     arrays = (
         packed["data"].copy(),
@@ -247,7 +279,8 @@ def unpack(
     numbers = np.array(list(counts.values()), np.int64)
     starts = np.append(0, np.cumsum(packed["key_counts"]))
     index = filled_index(starts, packed["keys"]) if len(starts) > 1 else new_index(0)
-    return assemble(arrays, numbers, np.array(settings, np.int64), log_alpha, np.uint64(random), index)
+    options = np.array(settings, np.int64)
+    return assemble(arrays, numbers, options, log_alpha, np.uint64(random), index, bonds)
 
 
 def _observations(members: Integers, sizes: Integers) -> Array:

@@ -11,6 +11,7 @@ from partita._kernel import inner, kernel
 from partita._typing import Floats, Integers
 from partita.smc.candidates import candidates_of_row, find_candidates, find_candidates_of_row
 from partita.smc.keys import EVERYTHING, Keys
+from partita.smc.state import n_present
 from partita.smc.update import find_home, score
 
 
@@ -48,7 +49,7 @@ def spread(state, labels, out):
         total += out[k]
     for k in range(n):
         out[k] /= total
-    return top + math.log(total) - math.log(math.exp(state.log_alpha) + state.n_observations)
+    return top + math.log(total) - math.log(math.exp(state.log_alpha) + n_present(state))
 
 
 @kernel
@@ -97,11 +98,13 @@ def predictive(engine: Any, encoded: Floats, labels: Integers, keys: Keys = EVER
     """Probabilities of each label and of a new cluster, shape (n, K + 1), from the rows' candidates."""
     out = np.zeros((len(encoded), int(labels.max()) + 2))
     with engine.lock:
+        of_observation = np.zeros(engine.n_observations, np.int64)
+        of_observation[engine.present] = labels
         if engine.family is not None:
-            spread_rows(engine.state, engine.family, encoded, *keys, labels, out)
+            spread_rows(engine.state, engine.family, encoded, *keys, of_observation, out)
             return out
         for k in range(len(encoded)):
             candidates_of_row(engine.state, *keys, k)
             engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
-            spread_scored(engine.state, labels, out[k])
+            spread_scored(engine.state, of_observation, out[k])
     return out

@@ -50,7 +50,7 @@ def candidate_report(engine: Any, rows: Integers, X: Any, labels: Integers) -> C
     encoded, keys = engine.encode(X), engine.keys(X)
     reached, missed, scored = np.empty(len(X)), np.zeros(len(X), bool), np.empty(len(X), np.int64)
     with engine.lock:
-        first = np.unique(labels, return_index=True)[1]
+        first = engine.present[np.unique(labels, return_index=True)[1]]
         home = np.array([subproblem_of(engine.state, x) for x in first.tolist()])  # of each cluster
         for k in range(len(X)):
             exact = predictive(engine, encoded[k : k + 1], labels)[0]

@@ -17,6 +17,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.families import extend
+from partita.smc.bonds import bonds_among
 from partita.smc.candidates import candidates_of, find_candidates
 from partita.smc.remove import gain_of
 from partita.smc.split import new_block, split
@@ -56,13 +57,19 @@ def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) 
         improve(engine, subproblems, members, together, (labels[crosses], scores[crosses]))
 
 
-def run_again(engine: Any, members: Integers, generator: np.random.Generator) -> tuple[Integers, Floats]:
-    """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores."""
+def run_again(
+    engine: Any, members: Integers, generator: np.random.Generator, bonds: Any = None
+) -> tuple[Integers, Floats]:
+    """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores.
+
+    They conform to ``bonds`` among the observations of the engine; to its own, unless others are given.
+    """
     _, _, settings, log_alpha, _, _ = dismantle(engine.state)
     quiet = Settings(*settings.tolist())._replace(rejuvenation=0, learn_alpha=0)
     seed = int(generator.integers(2**31))
     fresh = engine.like(quiet, log_alpha, seed)
     fresh.replayed = members
+    fresh.bonds = bonds_among(engine.bonds if bonds is None else bonds, members)
     fresh.run(fresh.store(engine.stored(members)))
     found = [partitions(fresh.state, subproblem_of(fresh.state, x)) for x in first_members(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
@@ -104,15 +111,21 @@ def improve(
     For one subproblem any new partition among the m best does; to join two, those that cross the border must
     hold more than 1/m of the weight, or the best of all be one of them.
     """
-    labels, scores = canonical(np.concatenate([old[0], new[0]])), np.concatenate([old[1], new[1]])
-    _, distinct = np.unique(labels, axis=0, return_index=True)
-    distinct.sort()  # of equal rows the first, so old before new
-    best = distinct[np.argsort(-scores[distinct], kind="stable")[: engine.particles]]
+    labels, scores, best = best_of([old, new], engine.particles)
     weight = np.exp(scores[best] - scores[best[0]])
     share = weight[best >= len(old[0])].sum() / weight.sum()
     enough = 0.0 if len(subproblems) == 1 else 1.0 / engine.particles
     if share > enough or best[0] >= len(old[0]):
         install(engine, subproblems, members, labels[best], scores[best])
+
+
+def best_of(parts: list[tuple[Integers, Floats]], m: int) -> tuple[Integers, Floats, Integers]:
+    """All rows of all parts and their scores, and which are the m best distinct ones, best first."""
+    labels = canonical(np.concatenate([rows for rows, _ in parts]))
+    scores = np.concatenate([scores for _, scores in parts])
+    _, distinct = np.unique(labels, axis=0, return_index=True)
+    distinct.sort()  # of equal rows the first, so old before new
+    return labels, scores, distinct[np.argsort(-scores[distinct], kind="stable")[:m]]
 
 
 def install(engine: Any, subproblems: list[int], members: Integers, labels: Integers, scores: Floats) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from itertools import chain
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -16,6 +18,8 @@ from partita.models.base import Model, n_features_of, taken
 from partita.posterior import Posterior
 from partita.smc import storage
 from partita.smc.black_box import engine_for
+from partita.smc.bonds import bonds_from, pairs_of
+from partita.smc.condition import condition
 from partita.smc.engine import Engine
 from partita.smc.predict import predictive
 from partita.smc.recall import CandidateReport, candidate_report
@@ -164,6 +168,56 @@ class SplitSMC(Clusterer):
         with engine.changing(long=True):
             for _ in steps(range(sweeps), "refining", progress):
                 refine(engine)
+        return self
+
+    def constrain(self, together: Any = (), apart: Any = ()) -> Self:
+        """Condition the posterior on what is known of some pairs: that they are together, or apart.
+
+        Replaces what an earlier call has said, so ``constrain()`` takes everything back. The posterior is the
+        one among the clusterings that conform, and later observations, :meth:`refine` and
+        :meth:`remove` keep to it. Subproblems that it does not concern stay as they are.
+
+        Parameters
+        ----------
+        together, apart : sequence of pairs (i, j)
+            Numbers of observations that are of one cluster, or of two. ValueError if that is impossible.
+
+        Examples
+        --------
+        >>> import numpy as np, partita as pt
+        >>> X = np.array([[0.0], [0.2], [7.0], [0.1], [7.1]])
+        >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1), alpha=1.0, n_particles=10).fit(X)
+        >>> sampler.constrain(apart=[(0, 1)]).labels_
+        array([0, 1, 2, 1, 2])
+        """
+        engine = self._fitted()
+        if not engine.exact:
+            raise ValueError("constrain needs exact weights, and so greedy resampling")
+        present = engine.present
+        given = (("together", together), ("apart", apart))
+        bonds = bonds_from(
+            *(present[checked_pairs(name, pairs, len(present))].tolist() for name, pairs in given)
+        )
+        changed = set(chain(*pairs_of(engine.bonds))) ^ set(chain(*pairs_of(bonds)))
+        touched = np.array(sorted(changed), np.int64).reshape(-1, 2)
+        with engine.changing(long=True):
+            condition(engine, bonds, touched)
+        return self
+
+    def remove(self, i: int) -> Self:
+        """Forget observation ``i``, as if it had never come; later ones move up by one, as in a list.
+
+        Changes one subproblem. What other observations have learnt from it while it was there, by the
+        clusters that were dropped meanwhile, :meth:`refine` can reconsider.
+        """
+        engine = self._fitted()
+        present = engine.present
+        if not 0 <= (i := operator.index(i)) < len(present):
+            raise IndexError(f"there is no observation {i}: there are {len(present)}")
+        if len(present) == 1:
+            raise ValueError("the last observation cannot be removed: fit other data instead")
+        with engine.changing(long=engine.family is None):
+            engine.remove(int(present[i]))
         return self
 
     def _observe(self, X: Any, reset: bool, progress: bool) -> Self:
@@ -370,3 +424,15 @@ def checkpoints(first: int, end: int) -> list[int]:
     """Where to stop for the progress bar: about a hundred places, the last of them the end."""
     stride = max((end - first) // 100, 1)
     return [*range(first + stride, end, stride), end]
+
+
+def checked_pairs(name: str, pairs: Any, n: int) -> Integers:
+    """Pairs of different observations out of n, shape (k, 2)."""
+    found = np.asarray(list(pairs) or np.empty((0, 2), np.int64))
+    if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a sequence of pairs of observations' numbers")
+    bad = np.flatnonzero((found < 0).any(axis=1) | (found >= n).any(axis=1) | (found[:, 0] == found[:, 1]))
+    if len(bad):
+        pair = tuple(found[bad[0]].tolist())
+        raise ValueError(f"{name}: {pair} is no pair of different observations out of {n}")
+    return found.astype(np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 from partita._kernel import kernel
 from partita._typing import Array
 from partita.posterior import Posterior
-from partita.smc.state import State
+from partita.smc.state import State, n_present
 
 
 @kernel
@@ -19,7 +19,10 @@ def number_subproblems(state):
     seen = np.zeros(state.n_subproblems, np.bool_)
     count = 0
     for x in range(state.n_observations):
-        s = state.blocks[state.observations[x].block].subproblem
+        block = state.observations[x].block
+        if block < 0:
+            continue  # it has been removed
+        s = state.blocks[block].subproblem
         if not seen[s]:
             seen[s] = True
             order[count] = s
@@ -62,14 +65,17 @@ def gather(state, order, starts):
                     scores[row] += state.log_alpha + state.clusters[c].score
                 at, cell = at + 1, cell + 1
             row += 1
-    block = np.empty(state.n_observations, np.int64)
+    block = np.empty(n_present(state), np.int64)
+    count = 0
     for x in range(state.n_observations):
-        block[x] = number[state.observations[x].block]
+        if state.observations[x].block >= 0:
+            block[count] = number[state.observations[x].block]
+            count += 1
     return block, cells, weights, scores, math.exp(state.log_alpha)
 
 
 def posterior_of(state: State) -> Posterior:
-    """The posterior as it stands; later observations do not change it."""
+    """The posterior of the observations present, as it stands; later ones do not change it."""
     order = number_subproblems(state)
     starts: Array = extents(state, order)
     block, cells, weights, scores, alpha = gather(state, order, starts)

@@ -176,6 +176,8 @@ def join_blocks(state, a, b):
     if blocks[a].size < blocks[b].size:
         a, b = b, a
     head_a, head_b = blocks[a].head, blocks[b].head
+    state.joined[state.n_joined, 0], state.joined[state.n_joined, 1] = head_a, head_b
+    state.n_joined += 1
     x = head_b
     for _ in range(blocks[b].size):
         observations[x].block = a
@@ -244,8 +246,14 @@ def weigh(state, matrix, n_columns, weight):
                 score += state.log_alpha + clusters[c].score
         if state.exact:
             weight[i] = score
-    normalise(weight, n_rows)
     return found[:count]
+
+
+@inner
+def stamp(state, s):
+    """Note that the slot of subproblem ``s`` has changed."""
+    state.n_changes += 1
+    state.subproblems[s].stamp = state.n_changes
 
 
 @inner
@@ -265,6 +273,9 @@ def settle(state, blocks, matrix, weight):
     all_blocks = state.blocks
     sub.cells, sub.weights = at, state.end_weights
     sub.rows, sub.columns, sub.clusters = n_rows, n_columns, found.shape[0]
+    stamp(state, s)
+    state.written[state.n_written] = s
+    state.n_written += 1
     for j in range(n_columns):
         cells[at] = blocks[j]
         all_blocks[blocks[j]].subproblem = s
@@ -278,6 +289,7 @@ def settle(state, blocks, matrix, weight):
         for j in range(n_columns):
             cells[at] = matrix[order[i], j]
             at += 1
+    normalise(weights[sub.weights :], n_rows)  # when sorted, so that it can be done again to the last bit
     state.live_cells += at - sub.cells
     state.live_weights += n_rows
     state.end_cells = at
@@ -318,6 +330,7 @@ def forget(state, subproblems):
         state.live_weights -= sub.rows
         sub.rows, sub.cells = 0, state.free_subproblem
         state.free_subproblem = s
+        stamp(state, s)
     return found
 
 
@@ -325,6 +338,7 @@ def forget(state, subproblems):
 def split(state, old, blocks, matrix, weight):
     """Write new rows in the place of the ``old`` subproblems, one subproblem a component."""
     before = forget(state, old)
+    state.n_written = state.n_joined = 0
     since = state.tick
     component, count = components(state, matrix)
     if not state.splitting and count > 1:

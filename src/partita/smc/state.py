@@ -33,13 +33,21 @@ from numba.experimental import structref
 
 from partita._kernel import inner, kernel
 from partita._typing import Array
+from partita.smc.bonds import BONDS, no_bonds
 from partita.smc.index import INDEX, new_index
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
 CLUSTER = np.dtype([("score", "f8"), ("size", "i8")])
 SUBPROBLEM = np.dtype(
-    [("cells", "i8"), ("weights", "i8"), ("rows", "i8"), ("columns", "i8"), ("clusters", "i8")]
+    [
+        ("cells", "i8"),
+        ("weights", "i8"),
+        ("rows", "i8"),
+        ("columns", "i8"),
+        ("clusters", "i8"),
+        ("stamp", "i8"),  # when its slot was last written or freed, in numbers of such changes
+    ]
 )
 
 ARRAYS = {
@@ -67,6 +75,8 @@ COUNTS = (  # how much of the arrays is in use; the free entries of each kind fo
     "live_cells",
     "live_weights",
     "next_alpha",  # number of observations at which α is learnt next
+    "n_removed",  # observations that have been taken out for good, and keep their numbers
+    "n_changes",  # slots written or freed so far
 )
 
 
@@ -89,6 +99,7 @@ FIELDS = [
     ("log_alpha", types.float64),
     ("random", types.uint64),  # state of the random number generator
     ("index", INDEX),  # from keys to observations, where candidates are in use
+    ("bonds", BONDS),  # which observations must be together, or apart
     # Working memory, which carries nothing from one step to the next:
     ("tick", types.int64),  # the last mark used in ``seen``
     ("gain", types.float64[::1]),  # per cluster: log|c| + log p(x | c)
@@ -103,6 +114,10 @@ FIELDS = [
     ("dropped", types.boolean[::1]),  # per candidate's slot: whether it holds too little of it
     ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
     ("n_created", types.int64),
+    ("written", types.int64[::1]),  # the slots that this step has written
+    ("n_written", types.int64),
+    ("joined", types.int64[:, ::1]),  # members, one each, of blocks that this step has joined
+    ("n_joined", types.int64),
     ("needed", types.int64[::1]),  # room that a step needs: cells, weights, clusters, subproblems, blocks
 ]
 
@@ -125,7 +140,7 @@ STATE = StateType(FIELDS)
 
 
 @kernel
-def assemble(parts, counts, settings, log_alpha, random, index):
+def assemble(parts, counts, settings, log_alpha, random, index, bonds):
     """A state from its parts: the arrays, the counts and the settings in the order of their names above."""
     state = structref.new(STATE)
     state.data, state.observations, state.blocks, state.clusters = parts[0], parts[1], parts[2], parts[3]
@@ -135,10 +150,11 @@ def assemble(parts, counts, settings, log_alpha, random, index):
     state.free_block, state.free_cluster, state.free_subproblem = counts[4], counts[5], counts[6]
     state.end_cells, state.end_weights = counts[7], counts[8]
     state.live_cells, state.live_weights, state.next_alpha = counts[9], counts[10], counts[11]
+    state.n_removed, state.n_changes = counts[12], counts[13]
     state.particles, state.resampling, state.merging = settings[0], settings[1], settings[2]
     state.exact, state.splitting = settings[3], settings[4]
     state.rejuvenation, state.learn_alpha = settings[5], settings[6]
-    state.log_alpha, state.random, state.index = log_alpha, random, index
+    state.log_alpha, state.random, state.index, state.bonds = log_alpha, random, index, bonds
     state.tick, state.n_created = 0, 0
     n = state.clusters.shape[0]
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
@@ -147,6 +163,8 @@ def assemble(parts, counts, settings, log_alpha, random, index):
     state.met_at = np.empty(n, np.int64)
     state.bound, state.share, state.dropped = np.empty(n), np.empty(n), np.empty(n, np.bool_)
     state.created = np.empty((state.particles, 2), np.int64)
+    state.written, state.n_written = np.empty(n, np.int64), 0
+    state.joined, state.n_joined = np.empty((state.blocks.shape[0], 2), np.int64), 0
     state.needed = np.zeros(5, np.int64)
     return state
 
@@ -154,12 +172,13 @@ def assemble(parts, counts, settings, log_alpha, random, index):
 @kernel
 def dismantle(state):
     """The parts of a state as :func:`assemble` takes them, and the room it needs."""
-    counts, settings = np.empty(12, np.int64), np.empty(7, np.int64)
+    counts, settings = np.empty(14, np.int64), np.empty(7, np.int64)
     counts[0], counts[1] = state.n_observations, state.n_blocks
     counts[2], counts[3] = state.n_clusters, state.n_subproblems
     counts[4], counts[5], counts[6] = state.free_block, state.free_cluster, state.free_subproblem
     counts[7], counts[8] = state.end_cells, state.end_weights
     counts[9], counts[10], counts[11] = state.live_cells, state.live_weights, state.next_alpha
+    counts[12], counts[13] = state.n_removed, state.n_changes
     settings[0], settings[1], settings[2] = state.particles, state.resampling, state.merging
     settings[3], settings[4] = state.exact, state.splitting
     settings[5], settings[6] = state.rejuvenation, state.learn_alpha
@@ -169,9 +188,15 @@ def dismantle(state):
 
 
 @kernel
-def index_of(state):
-    """The index, which is shared and not copied."""
-    return state.index
+def shared_of(state):
+    """The index and the bonds, which are shared and not copied."""
+    return state.index, state.bonds
+
+
+@inner
+def n_present(state):
+    """The number of observations that have not been removed."""
+    return state.n_observations - state.n_removed
 
 
 def new_state(
@@ -197,7 +222,8 @@ def new_state(
     )
     numbers = np.array(list(counts.values()), np.int64)
     index = new_index(int(indexed))
-    return assemble(parts, numbers, np.array(settings, np.int64), float(log_alpha), np.uint64(seed), index)
+    options = np.array(settings, np.int64)
+    return assemble(parts, numbers, options, float(log_alpha), np.uint64(seed), index, no_bonds())
 
 
 def _longer(array: Array, size: int) -> Array:
@@ -227,7 +253,7 @@ def grown(state: Any, n_observations: int = 0) -> Any:
         _longer(cells, 2 * (count["live_cells"] + needed[0])),
         _longer(weights, 2 * (count["live_weights"] + needed[1])),
     )
-    return assemble(parts, counts, settings, log_alpha, np.uint64(random), index_of(state))
+    return assemble(parts, counts, settings, log_alpha, np.uint64(random), *shared_of(state))
 
 
 @inner

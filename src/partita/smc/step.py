@@ -2,6 +2,8 @@
 
     candidates → score → update → resample → merge → split → extend
 
+with bonds, where there are any, deciding first where x may go.
+
 :func:`observe` is the step itself, for any model: it needs the candidates and the ``gain`` of each of their
 clusters, and leaves in ``created`` the clusters it has made, whose statistics the model then fills in.
 :func:`stream` does all of it for the compiled families. Where an array is too short they stop with nothing
@@ -14,7 +16,9 @@ import numpy as np
 
 from partita._kernel import glue, kernel
 from partita.models.families import extend
+from partita.smc.bonds import confine, rule_out
 from partita.smc.candidates import count_in, find_candidates
+from partita.smc.index import delete
 from partita.smc.merge import Joint, k_best, multinomial
 from partita.smc.remove import remove, room_to_remove
 from partita.smc.resample import GREEDY, at_random, greedy
@@ -82,6 +86,15 @@ def observe_at_random(state, x):
 
 
 @glue
+def weigh_options(state, family, x):
+    """Find the candidates for ``x`` and the gains of their clusters."""
+    find_candidates(state, x)
+    companion = confine(state, x)
+    score(state, family, state.data, x)
+    rule_out(state, x, companion)
+
+
+@glue
 def extend_created(state, family, x):
     """Fill in the statistics of the clusters that the step has created."""
     for k in range(state.n_created):
@@ -95,8 +108,7 @@ def stream(state, family, end):
     """Observe all data up to ``end``; false if there is no room, to be called again when there is."""
     while state.n_observations < end:
         x = state.n_observations
-        find_candidates(state, x)
-        score(state, family, state.data, x)
+        weigh_options(state, family, x)
         if not observe(state, x):
             return False
         extend_created(state, family, x)
@@ -109,13 +121,25 @@ def stream_at_random(state, family, end):
     """:func:`stream` with the resampling or merging that draws at random."""
     while state.n_observations < end:
         x = state.n_observations
-        find_candidates(state, x)
-        score(state, family, state.data, x)
+        weigh_options(state, family, x)
         if not observe_at_random(state, x):
             return False
         extend_created(state, family, x)
         count_in(state)
     return True
+
+
+@kernel
+def options(state, x):
+    """For a user's model: find the candidates for ``x``; returns what it must be with, −1 if anything."""
+    find_candidates(state, x)
+    return confine(state, x)
+
+
+@kernel
+def keep_bonds(state, x, companion):
+    """For a user's model, which has set the gains: rule out the clusters that ``x`` must not join."""
+    rule_out(state, x, companion)
 
 
 @kernel
@@ -144,12 +168,19 @@ def take_out(state, family, x):
 
 
 @kernel
+def leave_out(state, x):
+    """Count an observation that has been taken out as removed for good."""
+    if state.index.on:
+        delete(state.index, x)
+    state.n_removed += 1
+
+
+@kernel
 def put_back(state, family, x):
     """Let an observation that has been taken out come in anew; false if there is no room."""
     if state.observations[x].block >= 0:
         return True  # it never was out, or is in again
-    find_candidates(state, x)
-    score(state, family, state.data, x)
+    weigh_options(state, family, x)
     done = observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
     if done:
         extend_created(state, family, x)

@@ -31,13 +31,14 @@ from partita.models.ngram import Ngram
 from partita.models.record import Record
 from partita.smc import observations
 from partita.smc.black_box import BlackBoxEngine, engine_for
+from partita.smc.bonds import bonds_among, bonds_from, pairs_of
 from partita.smc.engine import Engine, views
 from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 from partita.smc.tabled import has_tables, rebuild_rows, with_room, without_rows
 
 MAGIC = b"PARTITA"
-VERSION = 2
+VERSION = 3
 SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
 BUILT_IN: tuple[type[CompiledModel], ...]
@@ -88,6 +89,7 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
         "candidates": FUNCTION if callable(engine.candidates) else engine.candidates,
+        "bonds": pairs_of(bonds_among(engine.bonds, engine.present)),
         "log_alpha": float(log_alpha).hex(),
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
@@ -162,6 +164,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         if version == 1:
             header = header | {"candidates": None}
             header["arrays"] = header["arrays"] | {name: [0] for name in SINCE}
+        if version < 3:
+            header = header | {"bonds": [[], []]}
         shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{path} is damaged: its header cannot be read") from error
@@ -232,12 +236,19 @@ def _engine(
         raise FileError(f"{path} does not fit the model: it has other statistics")
     next_alpha = _whole(header["next_alpha"])
     random = _whole(header["random"], high=2**64 - 1)
-    engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random)
+    bonds = _bonds(header["bonds"], len(arrays["data"]))
+    engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random, bonds)
     if found is not None:
         _restore(engine, found, path)
     if not isinstance(engine, BlackBoxEngine):
         _check_data(engine, path)
     return engine
+
+
+def _bonds(kept: Any, n: int) -> Any:
+    """The bonds among n observations, or an error of any kind."""
+    together, apart = ([(_whole(x, high=n - 1), _whole(y, high=n - 1)) for x, y in pairs] for pairs in kept)
+    return bonds_from(together, apart)
 
 
 def _settings(header: dict[str, Any]) -> Settings:
