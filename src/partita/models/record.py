@@ -19,6 +19,7 @@ from partita.models.urns import UrnFamily
 from partita.models.vocabulary import Vocabulary
 
 OTHER = "*"  # the attribute that stands for those not in the schema
+TEXTUAL = (datetime.date, datetime.time, datetime.timedelta, Decimal, Fraction, UUID)  # plain as text
 NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 
@@ -214,20 +215,25 @@ class Record(TextModel):
 
 def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
     """Fragments as mappings from attribute to the list of values that say something."""
-    if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
-        if len(set(X.columns)) < len(X.columns):
-            raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
-        X = X.to_dict("records")
-    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
-        raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
     fragments = []
-    for row, fragment in enumerate(X):
+    for row, fragment in enumerate(rows_of(X)):
         if not isinstance(fragment, Mapping):
             raise TypeError(f"row {row} must map attributes to values, got {type(fragment).__name__}")
         fragments.append(check_fragment(row, fragment))
     if not fragments:
         raise ValueError("there is no fragment: at least one is needed")
     return fragments
+
+
+def rows_of(X: Any) -> Iterable[Any]:
+    """What a DataFrame or any iterable holds, row by row."""
+    if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
+        if len(set(X.columns)) < len(X.columns):
+            raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
+        X = X.to_dict("records")
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
+    return X
 
 
 def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
@@ -255,4 +261,4 @@ def as_plain(value: Any) -> Any:
     """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
-    return str(value) if isinstance(value, datetime.date | Decimal | Fraction | UUID) else value
+    return str(value) if isinstance(value, TEXTUAL) else value

@@ -1,0 +1,1 @@
+"""The knowledge base: fragments in, entities out (DESIGN, section 4)."""
