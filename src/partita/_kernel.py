@@ -18,13 +18,17 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 
+COMPILED = ("models", "smc", "offline", "posterior", "losses")  # the folders with kernels in them
+
+
 def _forget_stale_kernels(package: Path) -> None:
-    """Remove cached kernels older than the newest source file.
+    """Remove cached kernels older than the newest source file that may be part of one.
 
     Numba compares a cached kernel with its own file only, and would go on using it after an edit to an inner
     function in another one.
     """
-    newest = max(source.stat().st_mtime for source in package.rglob("*.py"))
+    sources = [*package.glob("*.py"), *(source for name in COMPILED for source in package.glob(f"{name}/*.py"))]
+    newest = max(source.stat().st_mtime for source in sources)
     for index in package.rglob("__pycache__/*.nbi"):
         try:
             if index.stat().st_mtime < newest:

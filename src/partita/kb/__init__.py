@@ -1,1 +1,6 @@
-"""The knowledge base: fragments in, entities out (DESIGN, section 4)."""
+"""The knowledge base: fragments in, entities out, durable, explainable, correctable."""
+
+from partita.kb.knowledge_base import Added, KnowledgeBase, open
+from partita.kb.store import StoreError
+
+__all__ = ["Added", "KnowledgeBase", "StoreError", "open"]

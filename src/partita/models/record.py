@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import numpy as np
+from scipy.special import gammaln
 
 from partita._typing import Array, Floats, Integers
 from partita.models.attributes import Attribute, is_missing
@@ -178,6 +179,18 @@ class Record(TextModel):
         if not kept:
             raise ValueError("Record needs an attribute that is not ignored")
         return list(kept), list(kept.values())
+
+    def log_presence(self, mentions: Integers, size: int) -> float:
+        """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).
+
+        An entity mentions each attribute at a rate of its own, Gamma(b·f, b), and the numbers of mentions are
+        Poisson (``urns.presence_gain``).
+        """
+        if self.rate == 0.0:
+            return 0.0
+        *expected, total, rate = self._vocabulary.presence.tolist()
+        rising = gammaln(np.add(expected, mentions)) - gammaln(expected)
+        return float(total * np.log(rate) - (total + mentions.sum()) * np.log(rate + size) + rising.sum())
 
     def validate(self, X: Any) -> list[Any]:
         for name, used in zip(*self._modelled(), strict=True):

@@ -24,6 +24,7 @@ from partita.posterior import Posterior
 from partita.smc.bonds import new_bonds, parts_of
 from partita.smc.candidates import count_in, kept_keys
 from partita.smc.concentration import learn_alpha
+from partita.smc.follow import UNNAMED
 from partita.smc.index import filled_index, new_index, store_keys
 from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill
@@ -31,6 +32,7 @@ from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
 from partita.smc.state import Settings, assemble, dismantle, grown, n_present, new_state, shared_of
 from partita.smc.step import (
+    DONE,
     choose,
     keep_bonds,
     leave_out,
@@ -334,8 +336,11 @@ class Engine:
                 self._put_in(x, self._who(x))
                 count_observation(self.state)
             return
-        observe_all = stream_at_random if self.draws else stream
-        while not observe_all(self.state, self.family, end):
+        if self.draws:
+            while not stream_at_random(self.state, self.family, end):
+                self.state = grown(self.state)
+            return
+        while stream(self.state, self.family, end, UNNAMED, UNNAMED, 0)[0] != DONE:
             self.state = grown(self.state)
 
     def _who(self, x: int) -> str:

@@ -1,10 +1,10 @@
 """Following the best clustering as it changes, one observation at a time.
 
-A caller that names clusters keeps in ``entity`` the name of each observation's cluster in the best clustering,
-which is the first row of every subproblem. Nearly always a new observation joins one of these clusters or
-begins another, and all others stay as they are: that is told without a look at settled observations, from the
-blocks of the subproblems just written alone, and the compiled stream goes on. Where more has changed, it
-stops and leaves it to the caller to name what has come out.
+A caller that names clusters keeps in ``entity`` the name of each observation's cluster in the best
+clustering, which is the first row of every subproblem. Nearly always a new observation joins one of these
+clusters or begins another, and all others stay as they are: that is told without a look at settled
+observations, from the blocks of the subproblems just written alone, and the compiled stream goes on. Where
+more has changed, it stops and leaves it to the caller to name what has come out.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import numpy as np
 
 from partita._kernel import glue, inner, kernel
 from partita._typing import Floats, Integers
-from partita.smc.candidates import count_in
 from partita.smc.state import State
-from partita.smc.step import extend_created, observe, weigh_options
 
-DONE, NO_ROOM, CHANGED = range(3)
+UNNAMED: Integers = np.empty(0, np.int64)  # for those who do not care what clusters are called
 
 
 @inner
@@ -63,7 +61,7 @@ def is_as_before(state, x, entity, marks):
 
 @glue
 def follow(state, x, entity, marks, next_entity):
-    """Name the cluster of ``x``, where nothing else has changed; returns whether it is so, and the next name."""
+    """Name the cluster of ``x``, where all else is as before; returns whether it is, and the next name."""
     entity[x] = -1
     if not is_as_before(state, x, entity, marks):
         return False, next_entity
@@ -75,38 +73,6 @@ def follow(state, x, entity, marks, next_entity):
         return True, next_entity
     entity[x] = next_entity
     return True, next_entity + 1
-
-
-@kernel
-def stream_and_follow(state, family, end, entity, marks, next_entity):
-    """Observe data up to ``end``, or until the best clustering of earlier ones has changed.
-
-    Parameters
-    ----------
-    state, family, end
-        As for :func:`~partita.smc.step.stream`; resampling must be greedy.
-    entity : (≥ end,) int64 array
-        Names of the observations' clusters; those of the new ones are written.
-    marks : int64 array
-        One for each name, old or to come; 0 to begin with, and working memory from then on.
-    next_entity : int
-        The name for the next cluster.
-
-    Returns
-    -------
-    DONE, NO_ROOM (call again when there is) or CHANGED (by the last observation), and the next name.
-    """
-    while state.n_observations < end:
-        x = state.n_observations
-        weigh_options(state, family, x)
-        if not observe(state, x):
-            return NO_ROOM, next_entity
-        extend_created(state, family, x)
-        count_in(state)
-        simple, next_entity = follow(state, x, entity, marks, next_entity)
-        if not simple:
-            return CHANGED, next_entity
-    return DONE, next_entity
 
 
 @kernel

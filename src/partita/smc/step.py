@@ -18,6 +18,7 @@ from partita._kernel import glue, kernel
 from partita.models.families import extend
 from partita.smc.bonds import confine, rule_out
 from partita.smc.candidates import count_in, find_candidates
+from partita.smc.follow import follow
 from partita.smc.index import delete
 from partita.smc.merge import Joint, k_best, multinomial
 from partita.smc.remove import remove, room_to_remove
@@ -25,6 +26,8 @@ from partita.smc.resample import GREEDY, at_random, greedy
 from partita.smc.split import split, write_rows
 from partita.smc.state import has_room, uniform
 from partita.smc.update import find_home, score
+
+DONE, NO_ROOM, CHANGED = range(3)  # how a stream ends
 
 
 @glue
@@ -104,16 +107,38 @@ def extend_created(state, family, x):
 
 
 @kernel
-def stream(state, family, end):
-    """Observe all data up to ``end``; false if there is no room, to be called again when there is."""
+def stream(state, family, end, entity, marks, next_entity):
+    """Observe data up to ``end``, or until the best clustering of earlier ones has changed.
+
+    Parameters
+    ----------
+    state, family
+    end : int
+        Number of observations to come to; they must be stored.
+    entity : (≥ end,) int64 array, or ``follow.UNNAMED``
+        Names of the clusters in the best clustering; those of the new observations are written. Without
+        names, nobody asks whether it has changed.
+    marks : int64 array
+        One for each name, old or to come; 0 to begin with, and working memory from then on.
+    next_entity : int
+        The name for the next cluster.
+
+    Returns
+    -------
+    DONE, NO_ROOM (call again when there is) or CHANGED (by the last observation), and the next name.
+    """
     while state.n_observations < end:
         x = state.n_observations
         weigh_options(state, family, x)
         if not observe(state, x):
-            return False
+            return NO_ROOM, next_entity
         extend_created(state, family, x)
         count_in(state)
-    return True
+        if entity.shape[0] > 0:
+            simple, next_entity = follow(state, x, entity, marks, next_entity)
+            if not simple:
+                return CHANGED, next_entity
+    return DONE, next_entity
 
 
 @kernel

@@ -1,0 +1,320 @@
+"""The sampler of a knowledge base: fragments by number, entities by number, and what has changed since.
+
+It holds the live sampler and the number of the entity that each fragment is of, follows the best clustering
+fragment by fragment (so that what happened, and to whom, does not depend on how fragments were batched) and
+knows which subproblems a store must write again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita._typing import Array, Floats, Integers
+from partita.kb.identity import NOBODY, Change, renamed
+from partita.models.record import Record
+from partita.posterior import Posterior
+from partita.smc.black_box import engine_for
+from partita.smc.bonds import bonds_from
+from partita.smc.concentration import learn_alpha, weigh_all
+from partita.smc.condition import condition
+from partita.smc.engine import Engine, progress
+from partita.smc.follow import best_clustering, changed_since, just_written, n_changes
+from partita.smc.packing import PACKED, check, free_slots, pack_slots, unpack
+from partita.smc.refine import refine
+from partita.smc.snapshot import posterior_of
+from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle, grown
+from partita.smc.step import CHANGED, NO_ROOM, stream
+from partita.smc.tabled import rebuild_rows, with_room
+
+VERSION = 1  # of the packed subproblems
+PARTS = ("members", "sizes", "cells", "scores")  # of a subproblem, as it is packed
+
+
+class Subproblem(NamedTuple):
+    """A subproblem as a store keeps it: its slot, its extents, and its arrays one after the other."""
+
+    slot: int
+    rows: int
+    columns: int
+    clusters: int
+    body: bytes
+
+
+class Numbers(NamedTuple):
+    """What a store keeps of the sampler beside its subproblems."""
+
+    log_alpha: str  # a float as hexadecimal digits
+    next_alpha: int
+    random: int
+    free_slots: list[int]
+    next_entity: int
+
+
+class Told(NamedTuple):
+    """What one observation, or another cause, has changed."""
+
+    changes: list[Change]
+    moves: list[
+        tuple[int, int, int]
+    ]  # the number of a fragment, the entity it was of, and the one it is of now
+    fragment: int = NOBODY  # the number of the one that caused it
+
+
+class Clustering:
+    """The posterior over the entities of a knowledge base's fragments.
+
+    Parameters
+    ----------
+    model : Record
+        Fitted to fragments like those to come.
+    n_particles : int
+    exact : bool
+        Whether a fragment meets all entities, or those that share a key with it.
+    """
+
+    def __init__(self, model: Record, n_particles: int, exact: bool) -> None:
+        self.model = model
+        model.check(1)
+        self._settings = Settings(n_particles, learn_alpha=1)
+        self.engine: Engine = engine_for(model, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
+        self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
+        self.entity: Integers = np.empty(0, np.int64)  # of each observation
+        self._marks: Integers = np.zeros(16, np.int64)
+        self.next_entity = 1
+        self._saved = 0  # the last change of the state that a store knows of
+
+    # ------------------------------------------------------------------ changing
+
+    def add(self, numbers: Sequence[int], fragments: Sequence[Any]) -> Iterator[Told]:
+        """Observe fragments in order, and tell what each has changed; all of it must be consumed.
+
+        Fragments are as :meth:`Record.validate` returns them, their numbers above all before.
+        """
+        engine, first = self.engine, self.engine.n_observations
+        encoded, keys = engine.encode(fragments), engine.keys(fragments)
+        end = engine.store(encoded, keys)
+        engine.keep(fragments)
+        self.numbers = np.concatenate([self.numbers[:first], np.asarray(numbers, np.int64)])
+        self.entity = np.concatenate([self.entity[:first], np.full(end - first, NOBODY)])
+        while engine.n_observations < end:
+            n, removed, next_alpha, _ = progress(engine.state)
+            yield from self._follow(min(end, max(next_alpha + removed, n + 1)))
+
+    def _follow(self, end: int) -> Iterator[Told]:
+        """Observe up to ``end``, when α may be due to be learnt, or until there is more to name."""
+        engine, start = self.engine, self.engine.n_observations
+        if len(self._marks) < self.next_entity + end - start:
+            self._marks = np.zeros(2 * (self.next_entity + end - start), np.int64)
+        known = self.next_entity
+        status, self.next_entity = stream(
+            engine.state, engine.family, end, self.entity, self._marks, known
+        )
+        stop = engine.n_observations
+        for x in range(start, stop):
+            told = self._told(x, known)
+            if x == stop - 1 and status == CHANGED:
+                told = self._rename(just_written(engine.state))
+            if x == end - 1:
+                told = self._learn_alpha(told)
+            known = max(known, int(self.entity[x]) + 1)
+            yield told._replace(fragment=int(self.numbers[x]))
+        if status == NO_ROOM:
+            engine.state = grown(engine.state)
+
+    def _told(self, x: int, known: int) -> Told:
+        """That ``x`` has joined an entity, or is the first of one that is not among those ``known``."""
+        entity = int(self.entity[x])
+        number = int(self.numbers[x])
+        change = Change("created" if entity >= known else "joined", entity, member=number)
+        return Told([change], [(number, NOBODY, entity)])
+
+    def _learn_alpha(self, told: Told) -> Told:
+        """Learn the concentration, if that is due; what it changes is added to what was told."""
+        before = int(n_changes(self.engine.state))
+        learn_alpha(self.engine.state)
+        more = self._rename(changed_since(self.engine.state, before)[0])
+        return told._replace(changes=told.changes + more.changes, moves=told.moves + more.moves)
+
+    def remove(self, number: int) -> Told:
+        """Take a fragment out, and tell what that has changed."""
+        x = self.place(number)
+        left = int(self.entity[x])
+        self.engine.remove(x)
+        self.entity[x] = NOBODY
+        more = self._rename(just_written(self.engine.state))
+        changes = [Change("left", left, member=number), *more.changes]
+        if left not in self.entity:
+            changes.append(Change("emptied", left))
+        return Told(changes, [(number, left, NOBODY), *more.moves], number)
+
+    def condition(
+        self,
+        together: Iterable[tuple[int, int]],
+        apart: Iterable[tuple[int, int]],
+        touched: Iterable[tuple[int, int]],
+    ) -> Told:
+        """Condition on pairs of fragments; ``touched`` are those that are new, or no longer count."""
+        bonds = bonds_from(*([self._pair(pair) for pair in pairs] for pairs in (together, apart)))
+        places = np.array([self._pair(pair) for pair in touched], np.int64).reshape(-1, 2)
+        before = int(n_changes(self.engine.state))
+        condition(self.engine, bonds, places)
+        return self._rename(changed_since(self.engine.state, before)[0])
+
+    def refine(self) -> Told:
+        """One sweep of refinement."""
+        before = int(n_changes(self.engine.state))
+        refine(self.engine)
+        return self._rename(changed_since(self.engine.state, before)[0])
+
+    def _rename(self, slots: Integers) -> Told:
+        """Name the best clusters of some subproblems anew."""
+        if not len(slots):
+            return Told([], [])
+        members, clusters, _ = best_clustering(self.engine.state, slots)
+        before, numbers = self.entity[members], self.numbers[members]
+        after, changes, self.next_entity = renamed(numbers, before, clusters, self.next_entity)
+        self.entity[members] = after
+        moved = after != before
+        columns = (numbers[moved].tolist(), before[moved].tolist(), after[moved].tolist())
+        return Told(changes, list(zip(*columns, strict=True)))
+
+    def rename_from(self, entity: Integers, next_entity: int) -> Told:
+        """Name all clusters anew, after what the entities of the observations were in another clustering."""
+        self.entity, self.next_entity = entity, next_entity
+        return self._rename(changed_since(self.engine.state, 0)[0])
+
+    # ------------------------------------------------------------------ asking
+
+    def place(self, number: int) -> int:
+        """The observation that a fragment is."""
+        x = int(np.searchsorted(self.numbers, number))
+        if x == len(self.numbers) or self.numbers[x] != number:
+            raise KeyError(number)
+        return x
+
+    def _pair(self, pair: tuple[int, int]) -> tuple[int, int]:
+        return self.place(pair[0]), self.place(pair[1])
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior of the fragments present, in order of their numbers."""
+        return posterior_of(self.engine.state)
+
+    @property
+    def present(self) -> Integers:
+        """The numbers of the fragments present."""
+        return self.numbers[self.engine.present]
+
+    # ------------------------------------------------------------------ keeping
+
+    def unsaved(self) -> tuple[list[Subproblem], list[int]]:
+        """The subproblems that have changed since the last :meth:`saved`, and the slots that are free now."""
+        live, freed = changed_since(self.engine.state, self._saved)
+        packed = pack_slots(self.engine.state, live)
+        packed["members"] = self.numbers[packed["members"]]
+        return list(cut(packed)), freed.tolist()
+
+    def unsaved_members(self) -> tuple[Integers, Integers, Floats]:
+        """Of the fragments in subproblems that have changed: numbers, entities, and how sure they are."""
+        live, _ = changed_since(self.engine.state, self._saved)
+        members, _, sure = best_clustering(self.engine.state, live)
+        return self.numbers[members], self.entity[members], sure
+
+    def saved(self) -> None:
+        """What has changed so far is kept elsewhere."""
+        self._saved = int(n_changes(self.engine.state))
+
+    def to_numbers(self) -> Numbers:
+        """What a store keeps beside the subproblems."""
+        _, counts, _, log_alpha, random, _ = dismantle(self.engine.state)
+        next_alpha = int(counts[COUNTS.index("next_alpha")])
+        slots = free_slots(self.engine.state).tolist()
+        return Numbers(float(log_alpha).hex(), next_alpha, int(random), slots, self.next_entity)
+
+    def restore(
+        self,
+        numbers: Integers,
+        fragments: Sequence[Any],
+        entity: Integers,
+        subproblems: Iterable[Subproblem],
+        kept: Numbers,
+    ) -> None:
+        """Become what was kept; ValueError if it makes no sense.
+
+        Parameters
+        ----------
+        numbers, fragments, entity
+            Of the fragments present, in ascending order of their numbers.
+        subproblems, kept
+            What :meth:`unsaved` and :meth:`to_numbers` have returned.
+        """
+        self.next_entity, self.numbers, self.entity = int(kept.next_entity), numbers, entity.copy()
+        if not len(numbers):
+            return
+        engine = self.engine
+        packed = joined(list(subproblems), len(numbers), np.array(kept.free_slots, np.int64))
+        packed["members"] = places(packed["members"], numbers)
+        check(packed, weighed=False)
+        encoded, (starts, keys) = engine.encode(fragments), engine.keys(fragments)
+        parts = dismantle(engine.state)[0]
+        empty = dict(zip(ARRAYS, parts, strict=True))["statistics"][0]
+        packed = with_room(packed, encoded.shape[1], len(empty))
+        packed |= {"data": encoded, "key_counts": np.diff(starts), "keys": keys}
+        log_alpha = float.fromhex(kept.log_alpha)
+        bonds = engine.bonds
+        engine.state = unpack(
+            packed, empty, int(kept.next_alpha), self._settings, log_alpha, int(kept.random), bonds
+        )
+        rebuild_rows(engine.state, engine.family)
+        weigh_all(engine.state)
+        engine.keep(list(fragments))
+        self.saved()
+
+
+def places(members: Integers, numbers: Integers) -> Integers:
+    """Where each of ``members`` is among ``numbers``, which ascend."""
+    found = np.minimum(np.searchsorted(numbers, members), len(numbers) - 1)
+    if not np.array_equal(numbers[found], members):
+        raise ValueError("a subproblem holds fragments that are not there")
+    return found
+
+
+def cut(packed: dict[str, Array]) -> Iterator[Subproblem]:
+    """The subproblems that are packed, one by one."""
+    at = dict.fromkeys(PARTS, 0)
+    for slot, rows, columns, clusters in packed["shapes"].tolist():
+        sizes = packed["sizes"][at["sizes"] : at["sizes"] + columns]
+        lengths = (int(sizes.sum()), columns, rows * columns, clusters)
+        body = []
+        for name, length in zip(PARTS, lengths, strict=True):
+            part = packed[name][at[name] : at[name] + length]
+            body.append(np.ascontiguousarray(part, PACKED[name]).tobytes())
+            at[name] += length
+        yield Subproblem(slot, rows, columns, clusters, b"".join(body))
+
+
+def joined(subproblems: list[Subproblem], n: int, free: Integers) -> dict[str, Array]:
+    """Subproblems as :func:`~partita.smc.packing.check` takes them, in order of their slots; n fragments."""
+    subproblems.sort()
+    parts: dict[str, list[Array]] = {name: [] for name in PARTS}
+    for slot, rows, columns, clusters, body in subproblems:
+        fixed = {"sizes": columns, "cells": rows * columns, "scores": clusters}
+        known = sum(PACKED[name].itemsize * length for name, length in fixed.items())
+        lengths = {"members": (len(body) - known) // PACKED["members"].itemsize} | fixed
+        at = 0
+        for name in PARTS:
+            end = at + PACKED[name].itemsize * lengths[name]
+            parts[name].append(np.frombuffer(body[at:end], PACKED[name]))
+            at = end
+        if at != len(body) or any(len(parts[name][-1]) != lengths[name] for name in PARTS):
+            raise ValueError(f"subproblem {slot} has another length than its shape says")
+        if parts["sizes"][-1].sum() != lengths["members"]:
+            raise ValueError(f"subproblem {slot} has other members than its blocks")
+    packed = {name: np.concatenate([np.empty(0, PACKED[name]), *parts[name]]) for name in PARTS}
+    shapes = np.array([subproblem[:4] for subproblem in subproblems], np.int64).reshape(-1, 4)
+    rest = {"shapes": shapes, "free_slots": free, "weights": np.zeros(shapes[:, 1].sum())}
+    nothing = {"data": np.empty((n, 0)), "statistics": np.empty((len(packed["scores"]), 0))}
+    return packed | rest | nothing | {"key_counts": np.empty(0, np.int64), "keys": np.empty(0, np.int64)}

@@ -1,0 +1,722 @@
+"""The knowledge base: fragments in, entities out, everything kept, nothing merged for good (DESIGN, section 4).
+
+Every change is one transaction of the store: the fragments, the state of the sampler, the events and the
+memberships they bring about come together or not at all. The sampler itself is only loaded when something is
+added, changed, or asked of the posterior; what is asked of entities is read from the tables.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import chain, islice
+from os import PathLike
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from partita._estimator import whole
+from partita.kb import answers, tables
+from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem, Told
+from partita.kb.fragments import Fragment, as_fragments
+from partita.kb.identity import NOBODY
+from partita.kb.journal import DIGITS, Entry, Journal, Register
+from partita.kb.search import words_in
+from partita.kb.store import Store, StoreError, check, checksum, delete_all, get, insert_all, put, select_all
+from partita.models.attributes import Text, as_text
+from partita.models.record import Record
+
+BATCH = 500  # fragments of one transaction
+ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
+GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
+NAMES = ("name", "label", "title")  # attributes that name an entity, in order of preference
+JUDGED = {"confirm": "confirmed", "separate": "separated", "unsure": "unsure"}  # kinds, and their events
+
+
+class Added(NamedTuple):
+    """What :meth:`KnowledgeBase.add` has done."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+class KnowledgeBase:
+    """Fragments, and the entities they describe, in a store. Made by :func:`partita.kb.open`."""
+
+    def __init__(
+        self,
+        target: str | PathLike[str],
+        *,
+        schema: str | Record | None = None,
+        n_particles: int = 20,
+        exact: bool = False,
+        create: bool = True,
+    ) -> None:
+        whole("n_particles", n_particles, 1)
+        given = Record.from_toml(schema) if isinstance(schema, str) else schema
+        self.store = Store(target, create)
+        self._clustering: Clustering | None = None
+        self._register = Register()
+        self._names: dict[int, list[str]] = {}  # that each fragment gives its entity
+        self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
+        self._revision = -1
+        with self.store.reading() as connection:
+            known = get(connection, "settings")
+        if known is None:
+            with self.store.writing() as connection:
+                known = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "schema": None}
+                if given is not None:
+                    known["schema"] = given.to_toml()
+                put(connection, "settings", known)
+        elif given is not None:
+            raise ValueError(f"{target} has a schema already: give the new one to relearn(schema=…)")
+        self.settings: dict[str, Any] = known
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the store back. Whatever was done is kept already."""
+        self._clustering = None
+        self.store.close()
+
+    # ------------------------------------------------------------------ changing
+
+    def add(
+        self,
+        fragments: Any,
+        *,
+        batch: int = BATCH,
+        progress: Callable[[int], object] = lambda done: None,
+    ) -> Added:
+        """Take fragments in; each is durable, and its consequences drawn, when its batch is done.
+
+        A fragment whose id is known already is passed over if it says the same, else it replaces the one
+        before. If something is refused, the batches before it are in. The first call also learns the model,
+        from all it is given; give it enough to learn from. After that any batching gives the same result.
+
+        Parameters
+        ----------
+        fragments : iterable of mappings or Fragments, or a DataFrame
+            ``{"properties": {attribute: [values]}, "id": …, "source": …}``, or flat mappings.
+        batch : int
+            How many go into one transaction.
+        progress : callable
+            Called after each batch with the number of fragments done.
+        """
+        whole("batch", batch, 1)
+        rows = _as_fragments(fragments)
+        first: list[Fragment] = [] if self.settings["learnt_from"] else list(islice(rows, ENOUGH))
+        rows, total = chain(first, rows), Added()
+        while some := list(islice(rows, batch)):
+            with self._changing() as (connection, journal):
+                if self._clustering is None:
+                    self._learn(connection, [fragment.properties for fragment in first or some])
+                done = self._add(connection, journal, some)
+            total = Added(*map(sum, zip(total, done, strict=True)))
+            progress(sum(total))
+        return total
+
+    def _add(self, connection: Connection, journal: Journal, given: list[Fragment]) -> Added:
+        """Add a batch within a transaction."""
+        table = tables.fragments
+        query = select(table.c.id, table.c.number, table.c.digest).where(table.c.gone.is_(None))
+        known = {row.id: row for row in select_all(connection, query, table.c.id, [f.id for f in given])}
+        new = [f for f in given if f.id not in known or known[f.id].digest != f.digest]
+        next_number = (connection.scalar(select(func.max(table.c.number))) or 0) + 1
+        waiting: list[tuple[int, Fragment]] = []
+        for number, fragment in enumerate(new, start=next_number):
+            if fragment.id in known:
+                self._observe(connection, journal, waiting)
+                waiting = []
+                self._withdraw(connection, journal, fragment.id, known[fragment.id].number, erase=False)
+            waiting.append((number, fragment))
+            if len(self._names) + len(waiting) >= GROWTH * self.settings["learnt_from"]:
+                self._observe(connection, journal, waiting)
+                waiting = []
+                self._relearn(connection, journal, None)
+        self._observe(connection, journal, waiting)
+        updated = sum(fragment.id in known for fragment in new)
+        self._judge_anew(connection, journal, {fragment.id for fragment in new})
+        return Added(len(new) - updated, updated, len(given) - len(new))
+
+    def _observe(
+        self, connection: Connection, journal: Journal, fragments: list[tuple[int, Fragment]]
+    ) -> None:
+        """Let fragments come in, one after the other."""
+        if not fragments:
+            return
+        clustering = self._live()
+        validated = self._validated([fragment for _, fragment in fragments])
+        of_number = dict(fragments)
+        for number, fragment in fragments:
+            self._names[number] = self._names_in(fragment.properties)
+        rows, said, words = [], [], []
+        for told in clustering.add([number for number, _ in fragments], validated):
+            fragment = of_number[told.fragment]
+            row = {"number": told.fragment, "id": fragment.id, "source": fragment.source, "gone": None}
+            text = json.dumps(fragment.properties, ensure_ascii=False)
+            rows.append(row | {"properties": text, "digest": fragment.digest, "added": journal.next_event})
+            for attribute, values in fragment.properties.items():
+                said += [
+                    {"fragment": told.fragment, "attribute": attribute, "value": as_text(value)}
+                    for value in values
+                ]
+            words += [{"word": word, "fragment": told.fragment} for word in words_in(fragment.properties)]
+            journal.tell(told, fragment.id)
+        insert_all(connection, tables.fragments, rows)
+        insert_all(connection, tables.said, said)
+        insert_all(connection, tables.words, words)
+
+    def _validated(self, fragments: list[Fragment]) -> list[Any]:
+        """Fragments as the model takes them; ValueError names the fragment."""
+        model = self._live().model
+        try:
+            return model.validate([fragment.properties for fragment in fragments])
+        except ValueError:
+            for fragment in fragments:
+                try:
+                    model.validate([fragment.properties])
+                except ValueError as error:
+                    reason = str(error).removeprefix("row 0, ").removeprefix("row 0: ")
+                    raise ValueError(f"fragment {fragment.id!r}: {reason}") from None
+            raise
+
+    def remove(self, *ids: str) -> None:
+        """Forget fragments, as if they had never come; their contents are erased.
+
+        Their entities lose them at once; that they were there is in the events, by their ids.
+        """
+        with self._changing() as (connection, journal):
+            for id in dict.fromkeys(ids):
+                self._withdraw(connection, journal, id, self._number(connection, id), erase=True)
+
+    def _withdraw(self, connection: Connection, journal: Journal, id: str, number: int, erase: bool) -> None:
+        """Take a fragment out of the clustering; its row stays, without what it said if that is erased."""
+        self._drop_bonds(connection, id)
+        moment = journal.next_event
+        journal.tell(self._live().remove(number), id)
+        values: dict[str, Any] = {"gone": moment}
+        if erase:
+            values |= {"properties": None, "source": None, "digest": ""}
+            connection.execute(delete(tables.said).where(tables.said.c.fragment == number))
+        connection.execute(delete(tables.words).where(tables.words.c.fragment == number))
+        table = tables.fragments
+        connection.execute(update(table).where(table.c.number == number).values(values))
+        del self._names[number]
+
+    def refine(self, sweeps: int = 1, *, progress: Callable[[int], object] = lambda done: None) -> None:
+        """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
+        for sweep in range(whole("sweeps", sweeps, 0)):
+            with self._changing() as (_, journal):
+                if self._clustering is not None:
+                    journal.tell(self._live().refine(), refined=True)
+            progress(sweep + 1)
+
+    def relearn(self, schema: str | None = None) -> None:
+        """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
+
+        It also happens by itself, whenever there are three times as many fragments as it was learnt from.
+
+        Parameters
+        ----------
+        schema : str, optional
+            TOML, in place of what is inferred from the fragments.
+        """
+        if schema is not None:
+            Record.from_toml(schema)
+        with self._changing() as (connection, journal):
+            if self._clustering is not None:
+                self._relearn(connection, journal, schema)
+
+    def _relearn(self, connection: Connection, journal: Journal, schema: str | None) -> None:
+        old = self._live()
+        if schema is not None:
+            self.settings = self.settings | {"schema": schema}
+        numbers, given = self._present(connection)
+        self._learn(connection, [properties for _, properties in given])
+        new = self._live()
+        before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
+        validated = self._validated([Fragment(id, None, properties) for id, properties in given])
+        for _ in new.add(numbers.tolist(), validated):
+            pass  # what matters is the outcome, not the way there
+        bonds = self._bonds(connection)
+        new.condition(*bonds, [*bonds[0], *bonds[1]])
+        entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
+        journal.tell(new.rename_from(entities, old.next_entity), relearnt=True)
+
+    # ------------------------------------------------------------------ judgements
+
+    def confirm(self, a: str, b: str, *, user: str | None = None) -> int:
+        """Say that two fragments, or entities, are of the same thing; the posterior conditions on it.
+
+        Returns
+        -------
+        int
+            The judgement's number, for :meth:`undo`.
+        """
+        return self._judge("confirm", a, b, user)
+
+    def separate(self, a: str, b: str, *, user: str | None = None) -> int:
+        """Say that two fragments, or entities, are not of the same thing; as :meth:`confirm`."""
+        return self._judge("separate", a, b, user)
+
+    def unsure(self, a: str, b: str, *, user: str | None = None) -> int:
+        """Say that one cannot tell, so that :meth:`uncertain` does not ask again; changes nothing else."""
+        return self._judge("unsure", a, b, user)
+
+    def undo(self, judgement: int, *, user: str | None = None) -> None:
+        """Take a judgement back; the posterior is what it would have been without."""
+        table = tables.judgements
+        with self._changing() as (connection, journal):
+            row = connection.execute(select(table).where(table.c.number == judgement)).first()
+            if row is None:
+                raise KeyError(f"there is no judgement {judgement}")
+            if row.undone_at is not None:
+                raise ValueError(f"judgement {judgement} was undone already, by {row.undone_by}")
+            values = {"undone_by": user or _user(), "undone_at": journal.at}
+            connection.execute(update(table).where(table.c.number == judgement).values(values))
+            journal.note("undone", judgement=judgement)
+            numbers = [self._find(connection, id) for id in (row.first, row.second)]
+            if row.kind != "unsure" and None not in numbers:
+                told = self._live().condition(*self._bonds(connection), [(numbers[0], numbers[1])])  # type: ignore[list-item]
+                journal.tell(told, undone=judgement)
+
+    def _judge(self, kind: str, a: str, b: str, user: str | None) -> int:
+        table = tables.judgements
+        with self._changing() as (connection, journal):
+            first, second = (self._fragment_of(connection, which) for which in (a, b))
+            if first == second:
+                raise ValueError(f"{a!r} and {b!r} are the same fragment, {first!r}")
+            number = (connection.scalar(select(func.max(table.c.number))) or 0) + 1
+            row = {"number": number, "kind": kind, "first": first, "second": second}
+            connection.execute(insert(table), row | {"user": user or _user(), "at": journal.at})
+            journal.note(JUDGED[kind], judgement=number, first=first, second=second)
+            if kind != "unsure":
+                pair = self._number(connection, first), self._number(connection, second)
+                bonds = self._bonds(connection)
+                try:
+                    told = self._live().condition(*bonds, [pair])
+                except ValueError:
+                    raise ValueError(self._contradiction(connection, kind, first, second)) from None
+                journal.tell(told, judgement=number)
+        return number
+
+    def _contradiction(self, connection: Connection, kind: str, first: str, second: str) -> str:
+        opposite = "separate" if kind == "confirm" else "confirm"
+        listed = ", ".join(
+            f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
+            for row in self._judgements(connection)
+            if row.kind == opposite or {row.first, row.second} & {first, second}
+        )
+        return (
+            f"cannot {kind} {first!r} and {second!r}: it contradicts earlier judgements; undo one of {listed}"
+        )
+
+    def _judgements(self, connection: Connection) -> list[Any]:
+        """The judgements that count, in order."""
+        table = tables.judgements
+        query = select(table).where(table.c.undone_at.is_(None)).order_by(table.c.number)
+        return list(connection.execute(query))
+
+    def _bonds(
+        self, connection: Connection, without: str | None = None
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """The pairs of fragments present that are confirmed, and those that are separated."""
+        found = [row for row in self._judgements(connection) if without not in (row.first, row.second)]
+        table = tables.fragments
+        query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
+        ids = {id for row in found for id in (row.first, row.second)}
+        number = {row.id: row.number for row in select_all(connection, query, table.c.id, ids)}
+        pairs: dict[str, list[tuple[int, int]]] = {"confirm": [], "separate": [], "unsure": []}
+        for row in found:
+            if row.first in number and row.second in number:
+                pairs[row.kind].append((number[row.first], number[row.second]))
+        return pairs["confirm"], pairs["separate"]
+
+    def _drop_bonds(self, connection: Connection, id: str) -> None:
+        """Before a fragment goes, forget what was judged of it; the judgements themselves stay."""
+        if any(id in (row.first, row.second) for row in self._judgements(connection)):
+            self._live().condition(*self._bonds(connection, without=id), [])
+
+    def _judge_anew(self, connection: Connection, journal: Journal, ids: set[str]) -> None:
+        """Where fragments have come back that were judged before, condition on it again."""
+        if any(row.first in ids or row.second in ids for row in self._judgements(connection)):
+            bonds = self._bonds(connection)
+            journal.tell(self._live().condition(*bonds, [*bonds[0], *bonds[1]]), judged_before=True)
+
+    # ------------------------------------------------------------------ asking the tables
+
+    def entities(self, *, minimum: int = 1, limit: int | None = None) -> Iterator[answers.Entity]:
+        """All entities, the largest first.
+
+        Parameters
+        ----------
+        minimum : int
+            Leave out those with fewer fragments.
+        limit : int, optional
+            How many at most.
+        """
+        with self.store.reading() as connection:
+            yield from answers.entities(connection, minimum, limit)
+
+    def entity(self, id: str, *, as_of: int | datetime | None = None) -> answers.Entity:
+        """An entity, now or as of a moment: of an event, or a time. An id that was merged leads on."""
+        with self.store.reading() as connection:
+            return answers.entity(connection, id, as_of)
+
+    def entity_of(self, fragment: str) -> answers.Entity:
+        """The entity that a fragment is of."""
+        with self.store.reading() as connection:
+            return answers.entity_of(connection, fragment)
+
+    def fragment(self, id: str) -> Fragment:
+        """A fragment, as it came."""
+        with self.store.reading() as connection:
+            return answers.fragment(connection, id)
+
+    def search(self, text: str, *, limit: int = 10) -> list[answers.Found]:
+        """The entities whose fragments have these words, or words like them, the best match first."""
+        from partita.kb.search import search
+
+        with self.store.reading() as connection:
+            return search(connection, text, limit)
+
+    def events(
+        self, *, since: int | datetime | None = None, entity: str | None = None, limit: int | None = None
+    ) -> list[answers.Event]:
+        """What has happened, in order, after a moment, or to one entity."""
+        with self.store.reading() as connection:
+            return answers.events(connection, since, entity, limit)
+
+    def judgements(self) -> list[answers.Judgement]:
+        """All judgements, those that were undone as well."""
+        with self.store.reading() as connection:
+            return answers.judgements(connection)
+
+    def stats(self) -> dict[str, Any]:
+        """How much there is of everything, and how large the store is."""
+        with self.store.reading() as connection:
+            return answers.stats(connection, self.store, self.settings)
+
+    @property
+    def schema(self) -> str:
+        """The schema, as TOML; its strengths are those that have been learnt."""
+        with self.store.reading() as connection:
+            model = get(connection, "model")
+        if model is None:
+            return str(self.settings["schema"] or "")
+        return Record.from_json(model).to_toml()
+
+    # ------------------------------------------------------------------ asking the posterior
+
+    def explain(self, a: str, b: str) -> Any:
+        """Why two fragments, or entities, are together or apart: each attribute's evidence in nats."""
+        from partita.kb.explain import explain
+
+        with self._asking() as (connection, clustering):
+            first, second = (self._fragment_of(connection, which) for which in (a, b))
+            if first == second:
+                raise ValueError(f"{a!r} and {b!r} are the same fragment, {first!r}")
+            return explain(connection, clustering, first, second)
+
+    def uncertain(self, limit: int = 10) -> list[Any]:
+        """The questions worth a human's time: those whose answers are expected to remove most errors."""
+        from partita.kb.questions import questions
+
+        with self._asking() as (connection, clustering):
+            judged = {frozenset((row.first, row.second)) for row in self._judgements(connection)}
+            return questions(connection, clustering, judged, whole("limit", limit, 1))
+
+    def together(self, a: str, b: str) -> float:
+        """The probability that two fragments are of the same entity."""
+        with self._asking() as (connection, clustering):
+            places = [self._number(connection, id) for id in (a, b)]
+            i, j = np.searchsorted(clustering.present, places).tolist()
+            return float(clustering.posterior.together(i, j))
+
+    def labels(self, loss: str = "map", **costs: Any) -> dict[str, int]:
+        """A clustering of the fragments, by id, that is the best for a loss; see ``Posterior.labels``."""
+        with self._asking() as (connection, clustering):
+            found = clustering.posterior.labels(loss=loss, **costs)
+            return dict(zip(self._ids(connection, clustering), found.tolist(), strict=True))
+
+    def sample(self, n: int, random_state: Any = 0) -> dict[str, list[int]]:
+        """Draws of whole clusterings from the posterior: of each fragment its labels in all of them."""
+        with self._asking() as (connection, clustering):
+            drawn = clustering.posterior.sample(n, random_state=random_state)
+            return dict(zip(self._ids(connection, clustering), drawn.T.tolist(), strict=True))
+
+    def evaluate(self, truth: Mapping[str, Any], loss: str = "map") -> dict[str, float]:
+        """How good the clustering is, against the true entities of some fragments, by id."""
+        from partita.kb.evaluation import evaluate
+
+        with self._asking() as (connection, clustering):
+            return evaluate(self._ids(connection, clustering), clustering.posterior, truth, loss)
+
+    def export(
+        self,
+        path: str | PathLike[str],
+        what: str = "entities",
+        *,
+        format: str | None = None,
+        samples: int = 100,
+    ) -> int:
+        """Write what is known to a file; returns how many rows it has.
+
+        Parameters
+        ----------
+        path : path
+            "-" is standard output.
+        what : {"entities", "fragments", "ftm", "samples"}
+            Entities with their properties; fragments with their entities; entities in the manner of
+            FollowTheMoney; clusterings drawn from the posterior.
+        format : {"jsonl", "csv", "parquet"}, optional
+            By the suffix of the path, unless given.
+        samples : int
+            How many clusterings to draw.
+        """
+        from partita.kb.export import export
+
+        return export(self, path, what, format, samples)
+
+    # ------------------------------------------------------------------ the live sampler
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Connection, Journal]]:
+        """A transaction in which the live sampler may change; if it fails, both are as before."""
+        try:
+            with self.store.writing() as connection:
+                self._catch_up(connection)
+                next_event = (connection.scalar(select(func.max(tables.events.c.number))) or 0) + 1
+                at = datetime.now(UTC).isoformat(timespec="milliseconds")
+                journal = Journal(self._register, next_event, at, self._names.__getitem__)
+                yield connection, journal
+                self._save(connection, journal)
+                revision = self._revision + 1
+                put(connection, "revision", revision)
+            self._revision = revision
+            if self._clustering is not None:
+                self._clustering.saved()
+        except BaseException:
+            self._revision, self._clustering = -1, None  # to be loaded again
+            raise
+
+    @contextmanager
+    def _asking(self) -> Iterator[tuple[Connection, Clustering]]:
+        """The live sampler, as the store has it."""
+        with self.store.reading() as connection:
+            self._catch_up(connection)
+            if self._clustering is None:
+                raise ValueError("the knowledge base is empty: add fragments first")
+            yield connection, self._clustering
+
+    def _live(self) -> Clustering:
+        if self._clustering is None:
+            raise ValueError("the knowledge base is empty: add fragments first")
+        return self._clustering
+
+    def _catch_up(self, connection: Connection) -> None:
+        """Load the sampler, unless it is that of the store already."""
+        revision = get(connection, "revision")
+        if revision == self._revision:
+            return
+        self.settings = get(connection, "settings")
+        self._clustering, self._register, self._names = None, Register(), {}
+        model = get(connection, "model")
+        if model is not None:
+            self._load(connection, Record.from_json(model))
+        self._revision = revision
+
+    def _load(self, connection: Connection, model: Record) -> None:
+        clustering = self._begun(model)
+        numbers, given = self._present(connection)
+        self._name_attributes = name_attributes(model)
+        table = tables.members
+        query = select(table.c.fragment, table.c.entity, table.c.probability).where(table.c.until.is_(None))
+        rows = {row.fragment: row for row in connection.execute(query)}
+        try:
+            entity = np.array([rows[number].entity for number in numbers.tolist()], np.int64)
+            self._sure = {number: rows[number].probability for number in numbers.tolist()}
+            validated = model.validate([properties for _, properties in given]) if given else []
+            kept = Numbers(**get(connection, "sampler"))
+            clustering.restore(numbers, validated, entity, read_subproblems(connection), kept)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise StoreError(f"{self.store.name} is damaged: {error}") from error
+        known = tables.entities
+        for row in connection.execute(select(known).where(known.c.ended.is_(None))):
+            self._register[row.number] = Entry(row.created, row.name)
+        for number, (_, properties) in zip(numbers.tolist(), given, strict=True):
+            self._names[number] = self._names_in(properties)
+            self._register.move(self._names[number], NOBODY, rows[number].entity)
+        self._clustering = clustering
+        bonds = self._bonds(connection)
+        clustering.condition(*bonds, [])
+
+    def _begun(self, model: Record) -> Clustering:
+        return Clustering(model, self.settings["n_particles"], self.settings["exact"])
+
+    def _learn(self, connection: Connection, given: list[dict[str, Any]]) -> None:
+        """Learn a model from fragments, and begin a clustering with it."""
+        schema = self.settings["schema"]
+        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given)
+        self.settings = self.settings | {"learnt_from": len(given)}
+        put(connection, "settings", self.settings)
+        put(connection, "model", model.to_json())
+        connection.execute(delete(tables.subproblems))
+        self._name_attributes = name_attributes(model)
+        self._clustering, self._sure = self._begun(model), {}
+
+    def _save(self, connection: Connection, journal: Journal) -> None:
+        """Write what has changed of the sampler, and what happened."""
+        clustering = self._clustering
+        if clustering is None:
+            return
+        changed, freed = clustering.unsaved()
+        delete_all(connection, tables.subproblems.c.slot, [*freed, *(each.slot for each in changed)])
+        insert_all(connection, tables.subproblems, [row_of(each) for each in changed])
+        put(connection, "sampler", clustering.to_numbers()._asdict())
+        numbers, _, sure = clustering.unsaved_members()
+        probabilities = {
+            number: probability
+            for number, probability in zip(numbers.tolist(), sure.round(DIGITS).tolist(), strict=True)
+            if self._sure.get(number) != probability
+        }
+        self._sure |= probabilities
+        journal.write(connection, probabilities)
+
+    # ------------------------------------------------------------------ fragments
+
+    def _present(self, connection: Connection) -> tuple[Any, list[tuple[str, dict[str, Any]]]]:
+        """The numbers of the fragments present, in order, with their ids and properties."""
+        table = tables.fragments
+        query = select(table.c.number, table.c.id, table.c.properties).where(table.c.gone.is_(None))
+        rows = list(connection.execute(query.order_by(table.c.number)))
+        numbers = np.array([row.number for row in rows], np.int64)
+        return numbers, [(row.id, json.loads(row.properties)) for row in rows]
+
+    def _names_in(self, properties: Mapping[str, list[Any]]) -> list[str]:
+        for attribute in self._name_attributes:
+            if attribute in properties:
+                return [as_text(value) for value in properties[attribute]]
+        return []
+
+    def _ids(self, connection: Connection, clustering: Clustering) -> list[str]:
+        """The ids of the fragments present, in order."""
+        table = tables.fragments
+        query = select(table.c.id).where(table.c.gone.is_(None)).order_by(table.c.number)
+        return list(connection.scalars(query))
+
+    def _find(self, connection: Connection, id: str) -> int | None:
+        table = tables.fragments
+        return connection.scalar(select(table.c.number).where(table.c.id == id, table.c.gone.is_(None)))
+
+    def _number(self, connection: Connection, id: str) -> int:
+        number = self._find(connection, id)
+        if number is None:
+            raise KeyError(answers.no_fragment(connection, id))
+        return number
+
+    def _fragment_of(self, connection: Connection, id: str) -> str:
+        """The id itself if it is a fragment's; that of the surest fragment of an entity."""
+        if self._find(connection, id) is not None:
+            return id
+        return answers.surest_fragment(connection, id)
+
+
+def open(
+    target: str | PathLike[str],
+    *,
+    schema: str | Record | None = None,
+    n_particles: int = 20,
+    exact: bool = False,
+    create: bool = True,
+) -> KnowledgeBase:
+    """Open a knowledge base, or begin one.
+
+    Parameters
+    ----------
+    target : path or str
+        A SQLite file, or the URL of a PostgreSQL database.
+    schema : str or Record, optional
+        Of a new one: which attributes there are and how they are compared, as TOML. Without, it is inferred
+        from the fragments.
+    n_particles : int
+        Of a new one: how many clusterings to keep of each subproblem.
+    exact : bool
+        Of a new one: compare a fragment with all entities, not with those that share a word or value.
+    create : bool
+        Whether to begin one where there is none.
+
+    Examples
+    --------
+    >>> import partita.kb, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> kb = partita.kb.open(folder.name + "/people.db")
+    >>> kb.add([{"id": "a", "name": "Ada Lovelace", "born": "1815"}, {"id": "b", "name": "Charles Babbage"},
+    ...         {"id": "c", "name": "Ada Lovelace", "field": "mathematics"}])
+    Added(added=3, updated=0, unchanged=0)
+    >>> kb.entity_of("a").fragments
+    ['a', 'c']
+    >>> kb.close(); folder.cleanup()
+    """
+    return KnowledgeBase(target, schema=schema, n_particles=n_particles, exact=exact, create=create)
+
+
+def _as_fragments(given: Any) -> Iterator[Fragment]:
+    """Fragments as they are, anything else as :func:`as_fragments` reads it."""
+    if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes):
+        if hasattr(given, "columns"):
+            return as_fragments(given)
+        rows = iter(given)
+        first = next(rows, None)
+        if first is None:
+            return iter(())
+        rest = chain([first], rows)
+        return rest if isinstance(first, Fragment) else as_fragments(rest)
+    raise TypeError(f"fragments must be an iterable of mappings, got {type(given).__name__}")
+
+
+def _user() -> str:
+    """Who is at the keyboard."""
+    try:
+        return getpass.getuser()
+    except (ImportError, KeyError, OSError):
+        return "unknown"
+
+
+def name_attributes(model: Record) -> list[str]:
+    """The attributes that name an entity, the best first."""
+    attributes = model.attributes or {}
+    texts = [name for name, kind in attributes.items() if isinstance(kind, Text) and name not in NAMES]
+    presence = model.presence or {}
+    texts.sort(key=lambda name: -presence.get(name, 0.0))
+    return [name for name in attributes if name.lower() in NAMES] + texts
+
+
+def row_of(subproblem: Subproblem) -> dict[str, Any]:
+    """A subproblem as a row of its table."""
+    slot, rows, columns, clusters, body = subproblem
+    row = {"slot": slot, "rows": rows, "columns": columns, "clusters": clusters, "version": VERSION}
+    return row | {"body": body, "checksum": checksum(body, slot, rows, columns, clusters)}
+
+
+def read_subproblems(connection: Connection) -> Iterator[Subproblem]:
+    """All subproblems; StoreError for one that is damaged."""
+    for row in connection.execute(select(tables.subproblems)):
+        shape = row.slot, row.rows, row.columns, row.clusters
+        check(row.body, row.checksum, f"subproblem {row.slot}", *shape)
+        if row.version != VERSION:
+            raise StoreError(f"subproblem {row.slot} has version {row.version}; this Partita reads {VERSION}")
+        yield Subproblem(*shape, row.body)
