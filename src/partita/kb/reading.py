@@ -33,10 +33,10 @@ CHUNK = 2048  # rows
 LONGEST = 1 << 24  # bytes of a line of CSV or of an object of an array
 DELIMITERS = ",;\t|"
 TITLES = {"json": "JSON", "csv": "CSV", "parquet": "Parquet"}
-CSV = """SELECT * FROM read_csv(?, columns = ?, delim = ?, compression = ?, max_line_size = ?,
+CSV = """SELECT * FROM read_csv(?, columns = ?, delim = ?, max_line_size = ?,
     auto_detect = false, header = false, quote = '"', escape = '"', comment = '', skip = 0,
     null_padding = false, strict_mode = true)"""
-ARRAY = "SELECT * FROM read_json_objects(?, compression = ?, maximum_object_size = ?, format = 'array')"
+ARRAY = "SELECT * FROM read_json_objects(?, maximum_object_size = ?, format = 'array')"
 # As JSON: Python would need more modules for some types, and everything else reads JSON anyhow.
 PARQUET = 'SELECT to_json("the row") FROM read_parquet(?) AS "the row"'
 
@@ -119,12 +119,11 @@ def _rows(path: str, format: str | None) -> Iterator[tuple[Row, dict[str, Any]]]
             if kind == "json" and start.startswith(b"{"):
                 yield from _json_lines(name, stream, line)
                 return
-            zipped = is_zipped(path)
-            if _is_stream(path):
-                path, zipped = _spooled(stream, stack), False
+            if _is_stream(path) or is_zipped(path):  # DuckDB may take half a gzip file for a whole one
+                path = _spooled(stream, stack)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{name} is not a whole gzip file: {error}") from error
-        yield from {"json": _array, "csv": _csv, "parquet": _parquet}[kind](name, path, zipped)
+        yield from {"json": _array, "csv": _csv, "parquet": _parquet}[kind](name, path)
 
 
 def _opened(path: str, stack: ExitStack) -> io.BufferedReader:
@@ -163,7 +162,7 @@ def _kind(name: str, start: bytes, format: str | None) -> str:
 
 
 def _spooled(stream: BinaryIO, stack: ExitStack) -> str:
-    """The name of a file with the rest of a stream, which DuckDB could not read twice."""
+    """The name of a temporary file with the rest of a stream."""
     file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="partita-"))  # noqa: SIM115
     shutil.copyfileobj(stream, file)
     file.flush()
@@ -191,13 +190,13 @@ def _json_lines(name: str, stream: BinaryIO, start: int) -> Iterator[tuple[Row, 
             yield Row(number, name), _object(f"{name}, line {number}", line)
 
 
-def _array(name: str, path: str, zipped: bool) -> Iterator[tuple[Row, dict[str, Any]]]:
-    rows = _chunks(name, ARRAY, path, "gzip" if zipped else "none", LONGEST)
+def _array(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    rows = _chunks(name, ARRAY, path, LONGEST)
     for number, (text,) in enumerate(rows, 1):
         yield Row(number, name), _object(f"{name}, object {number}", text)
 
 
-def _parquet(name: str, path: str, zipped: bool) -> Iterator[tuple[Row, dict[str, Any]]]:
+def _parquet(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     for number, (text,) in enumerate(_chunks(name, PARQUET, path), 1):
         yield Row(number, name), _object(f"{name}, row {number}", text)
 
@@ -226,11 +225,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # ---------------------------------------------------------------------- CSV
 
 
-def _csv(name: str, path: str, zipped: bool) -> Iterator[tuple[Row, dict[str, Any]]]:
-    header, delimiter = _header(name, path, zipped)
+def _csv(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    header, delimiter = _header(name, path)
     nameless = [k for k, column in enumerate(header) if not column]
     columns = {f"c{k}": "VARCHAR" for k in range(len(header))}
-    rows = _chunks(name, CSV, path, columns, delimiter, "gzip" if zipped else "none", LONGEST)
+    rows = _chunks(name, CSV, path, columns, delimiter, LONGEST)
     if len(header) == 1:
         rows = (row for row in rows if row[0] is not None)  # blank lines; DuckDB drops those of wider files
     next(rows)  # the header
@@ -243,11 +242,10 @@ def _csv(name: str, path: str, zipped: bool) -> Iterator[tuple[Row, dict[str, An
         yield Row(number, name), fields
 
 
-def _header(name: str, path: str, zipped: bool) -> tuple[list[str], str]:
+def _header(name: str, path: str) -> tuple[list[str], str]:
     """The names of the columns, and the delimiter that makes the most of them."""
     try:
-        opener = gzip.open if zipped else open
-        with opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
             found = {delimiter: _first(file, delimiter) for delimiter in DELIMITERS}
     except csv.Error as error:
         raise ValueError(f"{name}: its header cannot be read: {error}") from None

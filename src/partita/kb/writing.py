@@ -241,4 +241,4 @@ def _type(kind: Kind) -> str:
 def _are_fields(names: Iterable[str]) -> bool:
     """Whether DuckDB can tell the names apart."""
     folded = [name.casefold() for name in names]
-    return "" not in folded and len(set(folded)) == len(folded)
+    return "" not in folded and not any("\0" in name for name in folded) and len(set(folded)) == len(folded)
