@@ -85,6 +85,7 @@ class Clustering:
         self._marks: Integers = np.zeros(16, np.int64)
         self.next_entity = 1
         self._saved = 0  # the last change of the state that a store knows of
+        self._saved_alpha = 0.0
 
     # ------------------------------------------------------------------ changing
 
@@ -217,15 +218,19 @@ class Clustering:
         packed["members"] = self.numbers[packed["members"]]
         return list(cut(packed)), freed.tolist()
 
-    def unsaved_members(self) -> tuple[Integers, Integers, Floats]:
-        """Of the fragments in subproblems that have changed: numbers, entities, and how sure they are."""
-        live, _ = changed_since(self.engine.state, self._saved)
+    def unsaved_members(self) -> tuple[Integers, Floats]:
+        """Of the fragments in subproblems that have changed: numbers, and how sure they are of their entities.
+
+        A new concentration moves the weights of all.
+        """
+        since = self._saved if self.engine.alpha == self._saved_alpha else -1
+        live, _ = changed_since(self.engine.state, since)
         members, _, sure = best_clustering(self.engine.state, live)
-        return self.numbers[members], self.entity[members], sure
+        return self.numbers[members], sure
 
     def saved(self) -> None:
         """What has changed so far is kept elsewhere."""
-        self._saved = int(n_changes(self.engine.state))
+        self._saved, self._saved_alpha = int(n_changes(self.engine.state)), self.engine.alpha
 
     def to_numbers(self) -> Numbers:
         """What a store keeps beside the subproblems."""

@@ -66,17 +66,24 @@ class KnowledgeBase:
         self._names: dict[int, list[str]] = {}  # that each fragment gives its entity
         self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
         self._revision = -1
+        settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
+        try:
+            self.settings = self._begin(settings | {"schema": None if given is None else given.to_toml()})
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """The settings of the knowledge base; these, if it is new."""
         with self.store.reading() as connection:
-            known = get(connection, "settings")
+            known: dict[str, Any] | None = get(connection, "settings")
         if known is None:
             with self.store.writing() as connection:
-                known = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "schema": None}
-                if given is not None:
-                    known["schema"] = given.to_toml()
-                put(connection, "settings", known)
-        elif given is not None:
-            raise ValueError(f"{target} has a schema already: give the new one to relearn(schema=…)")
-        self.settings: dict[str, Any] = known
+                put(connection, "settings", settings)
+            return settings
+        if settings["schema"] is not None:
+            raise ValueError(f"{self.store.name} has a schema already: give the new one to relearn(schema=…)")
+        return known
 
     def __enter__(self) -> Self:
         return self
@@ -587,7 +594,7 @@ class KnowledgeBase:
         delete_all(connection, tables.subproblems.c.slot, [*freed, *(each.slot for each in changed)])
         insert_all(connection, tables.subproblems, [row_of(each) for each in changed])
         put(connection, "sampler", clustering.to_numbers()._asdict())
-        numbers, _, sure = clustering.unsaved_members()
+        numbers, sure = clustering.unsaved_members()
         probabilities = {
             number: probability
             for number, probability in zip(numbers.tolist(), sure.round(DIGITS).tolist(), strict=True)

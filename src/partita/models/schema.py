@@ -19,6 +19,7 @@ KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
 FEW = 50  # different values up to which an attribute is a category
+NAMES = ("name", "full name", "label", "title")  # attributes that are names, however few there are
 USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 
@@ -45,7 +46,8 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     repeated = repetitions(looked_at, list(names))
     usual = set(usual_attributes(looked_at, list(names)))
     found: dict[str, Attribute | None] = {
-        name: None if name in repeated else kind_of(values[name], name in usual) for name in names
+        name: None if name in repeated else kind_of(values[name], name in usual, folded(name) in NAMES)
+        for name in names
     }
     return found | {"*": Category()}
 
@@ -67,8 +69,8 @@ def usual_attributes(fragments: list[dict[str, list[Any]]], names: list[str]) ->
     return [name for name in names if mentioned[name] >= USUAL * len(fragments)]
 
 
-def kind_of(values: list[Any], usual: bool) -> Attribute:
-    """The kind that suits an attribute with such values.
+def kind_of(values: list[Any], usual: bool, named: bool = False) -> Attribute:
+    """The kind that suits an attribute with such values, which many fragments mention, or which is a name.
 
     What many fragments mention, with many different values, identifies entities, and comes in variants. The
     rest are facts, which mostly name other entities or categories.
@@ -83,7 +85,7 @@ def kind_of(values: list[Any], usual: bool) -> Attribute:
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
     distinct = len({folded(text) for text in texts})
-    return Text() if usual and distinct > min(FEW, 0.5 * len(texts)) else Category()
+    return Text() if named or (usual and distinct > min(FEW, 0.5 * len(texts))) else Category()
 
 
 def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[str]:
