@@ -27,7 +27,10 @@ def _forget_stale_kernels(package: Path) -> None:
     Numba compares a cached kernel with its own file only, and would go on using it after an edit to an inner
     function in another one.
     """
-    sources = [*package.glob("*.py"), *(source for name in COMPILED for source in package.glob(f"{name}/*.py"))]
+    sources = [
+        *package.glob("*.py"),
+        *(source for name in COMPILED for source in package.glob(f"{name}/*.py")),
+    ]
     newest = max(source.stat().st_mtime for source in sources)
     for index in package.rglob("__pycache__/*.nbi"):
         try:

@@ -90,7 +90,8 @@ def test_each_step_by_itself():
         model = pt.Record(clustering.model.attributes, 0.0)
         alpha = clustering.engine.alpha
         with_it, without = (
-            score_of(model, data, joined, alpha) - score_of(model, data, apart, alpha) for data in (rows, less)
+            score_of(model, data, joined, alpha) - score_of(model, data, apart, alpha)
+            for data in (rows, less)
         )
         assert steps.get(name, 0.0) == pytest.approx(with_it - without, abs=1e-9)
     sizes = [sum(math.log(alpha) + gammaln(len(c)) for c in clusters) for clusters in (joined, apart)]

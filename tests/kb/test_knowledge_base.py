@@ -82,8 +82,21 @@ def test_any_batching_gives_the_same(url, tmp_path):
             with kb.store.reading() as reading:
                 for name in ("model", "settings"):
                     partita.kb.store.put(connection, name, partita.kb.store.get(reading, name))
-            partita.kb.store.put(connection, "sampler", partita.kb.store.get(connection, "nothing", {
-                "log_alpha": (0.0).hex(), "next_alpha": 10, "random": 0, "free_slots": [], "next_entity": 1}))
+            partita.kb.store.put(
+                connection,
+                "sampler",
+                partita.kb.store.get(
+                    connection,
+                    "nothing",
+                    {
+                        "log_alpha": (0.0).hex(),
+                        "next_alpha": 10,
+                        "random": 0,
+                        "free_slots": [],
+                        "next_entity": 1,
+                    },
+                ),
+            )
         other.close()
         with partita.kb.open(tmp_path / "other.db") as other:
             for start in range(0, 60, 7):
@@ -217,7 +230,9 @@ def test_removal(kb):
     with pytest.raises(KeyError, match="has been removed"):
         kb.fragment("f3")
     with kb.store.reading() as connection:
-        text = json.dumps([list(map(str, row)) for row in connection.execute(sa.text("SELECT * FROM fragments"))])
+        text = json.dumps(
+            [list(map(str, row)) for row in connection.execute(sa.text("SELECT * FROM fragments"))]
+        )
         assert text.count('"f3"') == 1  # that it was there is known, what it said is not
         row = connection.execute(sa.text("SELECT * FROM fragments WHERE id = 'f3'")).one()
         assert row.properties is None

@@ -13,7 +13,9 @@ from partita.posterior import Posterior
 PAIRS = 100_000  # to check probabilities with
 
 
-def evaluate(ids: Sequence[str], posterior: Posterior, truth: Mapping[str, Any], loss: str) -> dict[str, float]:
+def evaluate(
+    ids: Sequence[str], posterior: Posterior, truth: Mapping[str, Any], loss: str
+) -> dict[str, float]:
     """See :meth:`KnowledgeBase.evaluate`; ``ids`` are those of the posterior's observations."""
     known = np.array([k for k, id in enumerate(ids) if id in truth], np.int64)
     if not len(known):

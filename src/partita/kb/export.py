@@ -67,7 +67,9 @@ def fragments(kb: Any) -> Iterator[dict[str, Any]]:
 
 def follow_the_money(entity: answers.Entity) -> dict[str, Any]:
     """An entity in the manner of FollowTheMoney."""
-    sources = {source for values in entity.properties.values() for value in values for source in value.sources}
+    sources = {
+        source for values in entity.properties.values() for value in values for source in value.sources
+    }
     return {
         "id": entity.id,
         "schema": "Thing",

@@ -548,12 +548,12 @@ class KnowledgeBase:
 
     def _load(self, connection: Connection, model: Record) -> None:
         clustering = self._begun(model)
-        numbers, given = self._present(connection)
         self._name_attributes = name_attributes(model)
         table = tables.members
         query = select(table.c.fragment, table.c.entity, table.c.probability).where(table.c.until.is_(None))
         rows = {row.fragment: row for row in connection.execute(query)}
         try:
+            numbers, given = self._present(connection)
             entity = np.array([rows[number].entity for number in numbers.tolist()], np.int64)
             self._sure = {number: rows[number].probability for number in numbers.tolist()}
             validated = model.validate([properties for _, properties in given]) if given else []

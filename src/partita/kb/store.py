@@ -15,7 +15,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, create_engine, delete, event, insert, inspect, select, text
+from sqlalchemy import Connection, Table, create_engine, delete, event, insert, inspect, select, text, update
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
@@ -46,12 +46,15 @@ class Store:
         self.name = fspath(target)
         url = url_of(self.name)
         self.is_sqlite = url.get_backend_name() == "sqlite"
-        if self.is_sqlite and url.database:
+        if self.is_sqlite and url.database and not url.database.startswith("file:"):
             check_file(Path(url.database), create)
         try:
             self._engine = connected(url)
-            with self.writing(locked=False) as connection:
-                prepare(connection, self.name, create)
+            with self.reading() as connection:
+                ready = is_ready(connection, self.name, create)
+            if not ready:
+                with self.writing(locked=False) as connection:
+                    prepare(connection)
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
             raise StoreError(f"cannot open {self.name}: {error}") from None
 
@@ -162,27 +165,33 @@ def explanation(error: str) -> str:
 # ---------------------------------------------------------------------- versions
 
 
-def prepare(connection: Connection, name: str, create: bool) -> None:
-    """Make the tables where there are none; bring those of an earlier version up to date."""
+def is_ready(connection: Connection, name: str, create: bool) -> bool:
+    """Whether there are tables of this version; StoreError for what cannot be made or brought up to date."""
     found = set(inspect(connection).get_table_names())
-    if "about" not in found:
-        if found & set(tables.metadata.tables):
-            raise StoreError(f"{name} is another kind of database: it has tables {', '.join(sorted(found))}")
-        if found and not create:
-            raise StoreError(f"{name} is no knowledge base")
-        if not create:
-            raise StoreError(f"there is no knowledge base in {name}")
+    if "about" in found:
+        version = get(connection, "format")["version"]
+        if version > tables.VERSION:
+            raise StoreError(
+                f"{name} was written by a later Partita (format {version}; this one reads up to "
+                f"{tables.VERSION}): update Partita"
+            )
+        return bool(version == tables.VERSION)
+    if found & set(tables.metadata.tables):
+        raise StoreError(f"{name} is another kind of database: it has tables {', '.join(sorted(found))}")
+    if not create:
+        raise StoreError(f"there is no knowledge base in {name}")
+    return False
+
+
+def prepare(connection: Connection) -> None:
+    """Make the tables where there are none; bring those of an earlier version up to date."""
+    if not inspect(connection).has_table("about"):
         tables.metadata.create_all(connection)
         for view, query in tables.VIEWS.items():
             connection.execute(text(f"CREATE VIEW {view} AS {query}"))
         put(connection, "format", {"version": tables.VERSION})
         put(connection, "revision", 0)
-        return
     version = get(connection, "format")["version"]
-    if version > tables.VERSION:
-        raise StoreError(
-            f"{name} was written by a later Partita (format {version}; this one reads up to {tables.VERSION})"
-        )
     while version < tables.VERSION:
         MIGRATIONS[version](connection)
         version += 1
@@ -195,8 +204,10 @@ def prepare(connection: Connection, name: str, create: bool) -> None:
 def put(connection: Connection, name: str, value: Any) -> None:
     """Keep something that JSON can hold under a name."""
     body = zlib.compress(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
-    connection.execute(delete(about).where(about.c.name == name))
-    connection.execute(insert(about), {"name": name, "body": body, "checksum": checksum(body)})
+    values = {"body": body, "checksum": checksum(body)}
+    # In place, so that whoever waits for a lock on the row gets it.
+    if not connection.execute(update(about).where(about.c.name == name).values(values)).rowcount:
+        connection.execute(insert(about), {"name": name} | values)
 
 
 def get(connection: Connection, name: str, default: Any = None) -> Any:
