@@ -20,7 +20,7 @@ from partita.smc.remove import remove, room_to_remove
 from partita.smc.resample import GREEDY, at_random, greedy
 from partita.smc.split import split, write_rows
 from partita.smc.state import has_room, uniform
-from partita.smc.update import find_home, score
+from partita.smc.update import find_home, score_promising
 
 
 @glue
@@ -54,25 +54,28 @@ def join(state, x, joint):
 
 
 @glue
-def observe(state, x):
+def observe(state, family, x):
     """Let observation ``x`` join the state, given the gains; false if there is no room."""
-    home = find_home(state)
+    home = find_home(state, family, x)
     joint = nothing_to_join()
     if home >= 0:
-        retained = greedy(state, home)
+        retained = greedy(state, home, family, x)
         if not is_alone(state, retained):
             joint = k_best(state, retained)
     return join(state, x, joint)
 
 
 @glue
-def observe_at_random(state, x):
+def observe_at_random(state, family, x):
     """:func:`observe` with the resampling or merging that draws at random."""
     random = state.random
-    home = find_home(state)
+    home = find_home(state, family, x)
     joint = nothing_to_join()
     if home >= 0:
-        retained = greedy(state, home) if state.resampling == GREEDY else at_random(state, home)
+        if state.resampling == GREEDY:
+            retained = greedy(state, home, family, x)
+        else:
+            retained = at_random(state, home, family, x)
         if not is_alone(state, retained):
             joint = multinomial(state, retained) if state.merging else k_best(state, retained)
     done = join(state, x, joint)
@@ -96,8 +99,8 @@ def stream(state, family, end):
     while state.n_observations < end:
         x = state.n_observations
         find_candidates(state, x)
-        score(state, family, state.data, x)
-        if not observe(state, x):
+        score_promising(state, family, x)
+        if not observe(state, family, x):
             return False
         extend_created(state, family, x)
         count_in(state)
@@ -110,8 +113,8 @@ def stream_at_random(state, family, end):
     while state.n_observations < end:
         x = state.n_observations
         find_candidates(state, x)
-        score(state, family, state.data, x)
-        if not observe_at_random(state, x):
+        score_promising(state, family, x)
+        if not observe_at_random(state, family, x):
             return False
         extend_created(state, family, x)
         count_in(state)
@@ -121,7 +124,9 @@ def stream_at_random(state, family, end):
 @kernel
 def place(state, x):
     """:func:`observe` for a user's model."""
-    return observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
+    if state.resampling or state.merging:
+        return observe_at_random(state, None, x)
+    return observe(state, None, x)
 
 
 @kernel
@@ -149,8 +154,11 @@ def put_back(state, family, x):
     if state.observations[x].block >= 0:
         return True  # it never was out, or is in again
     find_candidates(state, x)
-    score(state, family, state.data, x)
-    done = observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
+    score_promising(state, family, x)
+    if state.resampling or state.merging:
+        done = observe_at_random(state, family, x)
+    else:
+        done = observe(state, family, x)
     if done:
         extend_created(state, family, x)
     return done
