@@ -15,8 +15,8 @@ Calibration: the expected calibration error over ten bins of equal width, over t
 *Own*: all pairs that the method considered, for Splink those that its blocking rules let through, for
 Partita those within a subproblem, for a method without probabilities those that it joins. *Common*: the same
 pairs for all methods, those that a run of Partita or Splink gives a probability of 0.01 or more, and all true
-pairs; a pair that a method did not consider has probability 0, so that a missed true pair counts in full. There
-is none where Partita is not among the methods run.
+pairs; a pair that a method did not consider has probability 0, so that a missed true pair counts in full.
+There is none where Partita is not among the methods run.
 """
 
 from __future__ import annotations
