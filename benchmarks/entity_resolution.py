@@ -16,6 +16,7 @@ Calibration: the expected calibration error over ten bins of equal width, over t
 Partita those within a subproblem, for a method without probabilities those that it joins. *Common*: the same
 pairs for all methods, those that a run of Partita or Splink gives a probability of 0.01 or more, and all true
 pairs; a pair that a method did not consider has probability 0, so that a missed true pair counts in full.
+There is none where Partita is not among the methods run.
 """
 
 from __future__ import annotations
@@ -231,7 +232,8 @@ def compare(data: Path, name: str, methods: list[str], n_orders: int, particles:
     same = truth[population // len(truth)] == truth[population % len(truth)]
     for of_method in runs.values():
         for each in of_method:
-            each["common"] = error(probability_of(population, *each.pop("pairs")), same)
+            together = probability_of(population, *each.pop("pairs"))
+            each["common"] = error(together, same) if OURS in runs else None
     return {"records": len(truth), "methods": {method: averaged(of) for method, of in runs.items()}}
 
 
@@ -277,6 +279,13 @@ def averaged(runs: list[dict[str, Any]]) -> dict[str, Any]:
     return result | {"orders": len(runs), "settings": runs[0]["settings"]}
 
 
+def with_last(kept: dict[str, Any], name: str, of_set: dict[str, Any]) -> dict[str, Any]:
+    """All results there are: the last ones, with those of one set brought up to date, method by method."""
+    before = kept.get(name, {"methods": {}})
+    both = {key: before.get(key, {}) | of_set.get(key, {}) for key in ("methods", "latency")}
+    return kept | {name: of_set | both}
+
+
 # ---------------------------------------------------------------------- tables
 
 
@@ -320,7 +329,7 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
 
 
 def main() -> None:
-    """Run what the command line asks for; sets that are not run keep their last results."""
+    """Run what the command line asks for; sets and methods that are not run keep their last results."""
     chosen = options()
     path = ROOT / "benchmarks" / "results" / "entity_resolution.json"
     results = {}
@@ -332,7 +341,9 @@ def main() -> None:
             if name in LATENCY and method in (OURS, SPLINK) and not unsuitable(method, name, 0)
         }
         kept = json.loads(path.read_text())["sets"] if path.exists() else {}
-        keep("entity_resolution", {"particles": chosen.particles, "sets": kept | results})
+        keep(
+            "entity_resolution", {"particles": chosen.particles, "sets": with_last(kept, name, results[name])}
+        )
     show_sets(results)
     show_latency(results)
 

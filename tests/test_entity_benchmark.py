@@ -60,6 +60,21 @@ def test_every_method_is_run(folder):
     benchmark.show_sets({"toy": found})
 
 
+@needs_linux
+def test_peers_alone_leave_our_last_results(folder):
+    alone = benchmark.compare(folder, "toy", ["linkage", "equal names"], n_orders=1, particles=5)
+    assert list(alone["methods"]) == ["linkage", "equal names"]
+    assert alone["methods"]["linkage"]["common"] is None  # there is nothing to compare with
+    benchmark.show_sets({"toy": alone})
+    ours = {"f1": 0.5}
+    kept = {"toy": {"records": 9, "methods": {"Partita": ours, "linkage": {}}, "latency": {"Partita": {}}}}
+    both = benchmark.with_last(kept, "toy", alone)
+    assert list(both["toy"]["methods"]) == ["Partita", "linkage", "equal names"]
+    assert both["toy"]["methods"]["linkage"] == alone["methods"]["linkage"]
+    assert both["toy"]["latency"] == {"Partita": {}}
+    assert benchmark.with_last({}, "toy", alone)["toy"]["methods"] == alone["methods"]
+
+
 def test_likely_pairs_are_those_of_the_posterior():
     sampler = cluster([row["properties"] for row in ROWS])
     first, second, together = benchmark.likely_pairs(sampler.posterior_, least=0.0)

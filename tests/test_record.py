@@ -4,6 +4,7 @@ import copy
 import csv
 import datetime
 import gzip
+import io
 import json
 import math
 import time
@@ -691,3 +692,48 @@ def test_shared_data(name, floor):
     model = pt.Record.infer(said).fit_prior(said)
     labels = pt.SplitSMC(model, n_particles=20, random_state=0).fit_predict(said)
     assert pt.bcubed(truth, labels).f1 > floor
+
+
+# ---------------------------------------------------------------------- what strangers gave
+
+
+def test_a_schema_is_text_or_the_path_of_a_file(tmp_path):
+    model = pt.Record({"name": pt.Text(), "born": pt.Date()})
+    path = tmp_path / "schema.toml"
+    path.write_text(model.to_toml(), encoding="utf-8")
+    assert pt.Record.from_toml(path).to_toml() == model.to_toml()
+    for wrong in (model.to_toml().encode(), None, {"attributes": {}}):
+        with pytest.raises(TypeError, match=r"TOML as a str, or the pathlib\.Path of a file with it, got"):
+            pt.Record.from_toml(wrong)
+
+
+def test_ragged_rows_of_a_csv_file_are_named():
+    rows = list(csv.DictReader(io.StringIO("name,born\nAda,1815\nBob,1900,London\n")))
+    with pytest.raises(TypeError, match=r"row 1: \['London'\] has no attribute; .*csv.DictReader"):
+        pt.Record.infer(rows)
+
+
+@pytest.mark.parametrize("kind", [pt.Number, pt.Category, pt.Text, pt.Value, pt.Date])
+def test_integers_without_end_are_refused(kind):
+    model = pt.Record({"n": kind()})
+    with pytest.raises(ValueError, match="row 1, attribute 'n': an integer of more than a thousand digits"):
+        model.fit_prior([{"n": 1}, {"n": 10**5000}])
+
+
+def test_large_integers():
+    with pytest.raises(ValueError, match=r"attribute 'n': .* below 1e\+100, got 1000.*… of 401 digits"):
+        pt.Record({"n": pt.Number()}).validate([{"n": 10**400}])
+    sampler = pt.SplitSMC(pt.Record({"n": pt.Category()}), 1.0)
+    assert sampler.fit_predict([{"n": 10**400}, {"n": 10**400}]).tolist() == [0, 0]
+
+
+def test_batches_without_rows_are_refused_and_change_nothing():
+    fragments = [{"name": "Ada"}, {"name": "Bob"}]
+    records = pt.SplitSMC(pt.Record({"name": pt.Text()}), 1.0).fit(fragments)
+    points = pt.SplitSMC(pt.Gaussian(), 1.0).fit(np.zeros((3, 2)))
+    for sampler, message in ((records, "there is no fragment"), (points, "X has no rows")):
+        before = sampler.labels_.tolist()
+        for call in (sampler.partial_fit, sampler.predict_proba, sampler.fit):
+            with pytest.raises(ValueError, match=message):
+                call([])
+        assert sampler.labels_.tolist() == before

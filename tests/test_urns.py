@@ -16,6 +16,7 @@ from partita.models.families import begin, extend, gains, join, log_marginal, re
 from partita.models.tables import CAPACITY, COUNT, START, kept_tables
 
 from . import naive_urns, oracle
+from .texts import counted
 
 GAIN, EXTEND, REDUCE, JOIN, MARGINAL = range(5)
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -179,7 +180,7 @@ def test_each_kind_by_itself(kind):
         said = [["ab"], [], ["ab"]]
     model, X = pt.Record({"x": attribute}, 2.0, {"x": 0.4}), [{"x": values} for values in said]
     if kind == "ngram":
-        model, X = pt.Ngram(3, 0.3).fit_prior(["ab ba", "bab"]), ["ab ba", "ab", "zz ab", "ab ba"]
+        model, X = counted(3, 0.3, ["ab ba", "bab"]), ["ab ba", "ab", "zz ab", "ab ba"]
     folded = X
     if kind == "date":
         folded = [{"x": [attribute.parse(value) for value in values]} for values in said]
@@ -323,7 +324,7 @@ PEOPLE = [
     {"name": ["bobb"], "born": ["1815 12"]},
     {"job": ["dog", "poet"]},
 ]
-SPELLED = pt.Ngram(2, 0.2).fit_prior(["ada byron", "bob"])
+SPELLED = counted(2, 0.2, ["ada byron", "bob"])
 TEXTS = ["ada", "ada b", "bob", "bobb", "zz", "bob"]
 CASES = {"records": (MODEL, PEOPLE), "texts": (SPELLED, TEXTS)}
 each_case = pytest.mark.parametrize("case", CASES)

@@ -2,12 +2,15 @@
 
 import gzip
 import json
+from collections import Counter
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
 import partita as pt
+from partita.models.folding import folded
+from partita.models.ngram import grams
 
 ENTITIES = {
     "ada": ["Ada Lovelace", "A. Lovelace", "Ada Lovelac"],
@@ -45,6 +48,13 @@ class Letters(pt.Model):
         return (gammaln(totals + strength) - gammaln(strength)).sum(axis=1) - (
             gammaln(totals.sum(axis=1) + 32 * strength) - gammaln(32 * strength)
         )
+
+
+def counted(n, concentration, texts):
+    """An ``Ngram`` with the counts of some texts, and a concentration that is not learnt."""
+    return pt.Ngram(
+        n, concentration, dict(Counter(gram for text in texts for gram in grams(folded(text), n)))
+    )
 
 
 def write_json(path, rows=ROWS):

@@ -50,6 +50,8 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
         ):
+            if isinstance(X, list | tuple) and not X:
+                raise ValueError("X has no rows; at least one is needed")
             if np.ma.is_masked(X):
                 row, column = np.argwhere(np.ma.getmaskarray(X))[0]
                 raise ValueError(f"row {row}, column {column} is masked; drop the row or fill the value in")

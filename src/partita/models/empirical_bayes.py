@@ -155,7 +155,7 @@ def with_parameters(model: M, learner: Learner, hyperparameters: Any) -> M:
     return fitted
 
 
-def cluster(model: CompiledModel, X: Floats, orders: Sequence[Array]) -> tuple[float, Integers]:
+def cluster(model: CompiledModel, X: Any, orders: Sequence[Array]) -> tuple[float, Integers]:
     """How well the sampler does, ⅓ joint + ⅔ prequential on average over orders, and its best clusters."""
     from partita.smc.engine import Engine  # the sampler is made of models, not the other way round
     from partita.smc.predict import log_prequential
@@ -163,10 +163,11 @@ def cluster(model: CompiledModel, X: Floats, orders: Sequence[Array]) -> tuple[f
     from partita.smc.state import Settings
 
     encoded, n = model.encode(X), len(X)
+    n_features = X.shape[1] if isinstance(X, np.ndarray) else 1  # of texts
     heights, labels = [], np.zeros(n, np.int64)
     settings = Settings(PARTICLES, learn_alpha=1)
     for order in orders:
-        engine = Engine(model, settings, X.shape[1], encoded.shape[1], 0.0, 0)
+        engine = Engine(model, settings, n_features, encoded.shape[1], 0.0, 0)
         prequential = log_prequential(engine, encoded[order])
         posterior, alpha = posterior_of(engine.state), engine.alpha
         joint = (

@@ -48,6 +48,35 @@ def gains(family, statistics, ids, first, last, data, x, out):
 
 
 @inner
+def enclose(family, statistics, ids, first, last, hulls, s, d):
+    """Hull of many clusters: [highest constant, least a + ½, box of locations (2d), least 1/spread (d)]."""
+    hulls[s, 0], hulls[s, 1] = -np.inf, np.inf
+    for n in range(first, last):
+        c = ids[n]
+        hulls[s, 0] = max(hulls[s, 0], statistics[c, 0])
+        hulls[s, 1] = min(hulls[s, 1], statistics[c, 1])
+        for k in range(d):
+            location, inverse = statistics[c, 2 + k], statistics[c, 2 + d + k]
+            hulls[s, 2 + k] = location if n == first else min(hulls[s, 2 + k], location)
+            hulls[s, 2 + d + k] = location if n == first else max(hulls[s, 2 + d + k], location)
+            hulls[s, 2 + 2 * d + k] = inverse if n == first else min(hulls[s, 2 + 2 * d + k], inverse)
+
+
+@inner
+def ceiling(family, hulls, s, data, x):
+    """The gain of a cluster at the nearest place of the hull, as wide, as high and as heavy-tailed as any."""
+    d = data.shape[1]
+    product, logs = 1.0, 0.0
+    for k in range(d):
+        z = max(hulls[s, 2 + k] - data[x, k], data[x, k] - hulls[s, 2 + d + k], 0.0)
+        product *= 1.0 + z * z * hulls[s, 2 + 2 * d + k]
+        if product > 1e100:
+            logs += math.log(product)
+            product = 1.0
+    return hulls[s, 0] - hulls[s, 1] * (logs + math.log(product))
+
+
+@inner
 def prepare(family, statistics, c, size, d):
     """Fill in the predictive's terms from the means and squared deviations of ``size`` members."""
     shape, precision = family.shape, family.precision

@@ -52,6 +52,37 @@ def gains(family, statistics, ids, first, last, data, x, out):
 
 
 @inner
+def enclose(family, statistics, ids, first, last, hulls, s, d):
+    """Hull of many clusters: [highest constant, least (ν + d)/2, largest trace of A, box of locations]."""
+    location = 2 + d + d * (d + 1) // 2
+    factor = location + d
+    hulls[s, 0], hulls[s, 1], hulls[s, 2] = -np.inf, np.inf, 0.0
+    for n in range(first, last):
+        c = ids[n]
+        hulls[s, 0] = max(hulls[s, 0], statistics[c, 0])
+        hulls[s, 1] = min(hulls[s, 1], statistics[c, 1])
+        trace = 0.0
+        for k in range(factor, factor + d * (d + 1) // 2):
+            trace += statistics[c, k] * statistics[c, k]
+        hulls[s, 2] = max(hulls[s, 2], trace)
+        for k in range(d):
+            value = statistics[c, location + k]
+            hulls[s, 3 + k] = value if n == first else min(hulls[s, 3 + k], value)
+            hulls[s, 3 + d + k] = value if n == first else max(hulls[s, 3 + d + k], value)
+
+
+@inner
+def ceiling(family, hulls, s, data, x):
+    """The gain of a cluster at the nearest place of the hull; no eigenvalue of A is above its trace."""
+    d = data.shape[1]
+    squared = 0.0
+    for k in range(d):
+        z = max(hulls[s, 3 + k] - data[x, k], data[x, k] - hulls[s, 3 + d + k], 0.0)
+        squared += z * z
+    return hulls[s, 0] - hulls[s, 1] * math.log1p(squared / hulls[s, 2])
+
+
+@inner
 def prepare(family, statistics, c, size, d):
     """Fill in the predictive's terms from the mean and scatter of ``size`` members."""
     freedom, precision = family.freedom + size, family.precision

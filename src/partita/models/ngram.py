@@ -19,10 +19,15 @@ from partita._labels import label_codes
 from partita._typing import Array
 from partita.models.base import plain, positive_number
 from partita.models.corpus import END, LONGEST, START, UNKNOWN
+from partita.models.empirical_bayes import cluster
 from partita.models.families import begin, extend, log_marginal
 from partita.models.folding import folded
 from partita.models.record import TextModel
+from partita.models.record_prior import neighbourhoods
 from partita.models.vocabulary import Vocabulary
+
+POWERS = (-1.0, -2.0, -3.0, -4.0, 0.0)  # of ten: concentrations to begin with, of equal ones the first
+STEPS = (0.5, 0.25)  # then, in both directions
 
 
 class Ngram(TextModel):
@@ -34,6 +39,7 @@ class Ngram(TextModel):
         2 is the paper's bigram.
     concentration : float
         The c of the pseudo-counts c·(1 + count): the larger, the closer all clusters are to the corpus.
+        ``fit_prior`` learns it.
     counts : mapping from n-gram to number, optional
         How often each n-gram occurs in the corpus; ``fit_prior`` counts them.
 
@@ -41,7 +47,7 @@ class Ngram(TextModel):
     --------
     >>> import partita as pt
     >>> names = ["Gutenberg", "J. Gutenberg", "Koster", "Johannes Gutenberg", "Laurens Koster"]
-    >>> pt.SplitSMC(pt.Ngram(n=2, concentration=0.1).fit_prior(names), alpha=1.0).fit_predict(names)
+    >>> pt.SplitSMC(pt.Ngram(n=2).fit_prior(names), alpha=1.0).fit_predict(names)
     array([0, 0, 1, 0, 1])
     """
 
@@ -69,12 +75,16 @@ class Ngram(TextModel):
         return [(0, folded(observation))]
 
     def fit_prior(self, X: Any, labels: Array | None = None) -> Ngram:
-        """Counts of the n-grams of the texts ``X``; with labels also c, by maximising Σ_c log p(c)."""
+        """Counts of the n-grams of the texts ``X``, and the concentration.
+
+        With labels c maximises Σ_c log p(c). Without, it is the one with which the sampler does best on the
+        texts, or on some thousand of them, as for other models (:mod:`partita.models.empirical_bayes`).
+        """
         texts, order = self.validate(X), whole("n", self.n, 1)
         counts = Counter(gram for text in texts for gram in grams(folded(text)[:LONGEST], order))
         fitted = Ngram(order, self.concentration, dict(counts))
         if labels is None:
-            return fitted
+            return Ngram(order, best_concentration(fitted, sample(texts)), fitted.counts)
         codes = label_codes("labels", labels)
         if len(codes) != len(texts):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(texts)} texts")
@@ -97,6 +107,31 @@ class Ngram(TextModel):
         model = cls(**contents)
         model.check(1)
         return model
+
+
+def sample(texts: list[str]) -> list[str]:
+    """Some thousand texts at most, among them many that share rare words, in a random order."""
+    pairs = [[(0, word) for word in set(folded(text).split())] for text in texts]
+    occurrences = Counter(word for said in pairs for _, word in said)
+    rows = np.random.default_rng(0).permutation(neighbourhoods(pairs, [occurrences]))
+    return [texts[row] for row in rows]
+
+
+def best_concentration(model: Ngram, texts: list[str]) -> float:
+    """The c with which the sampler does best: from powers of ten on, by ever smaller steps."""
+    heights: dict[float, float] = {}
+
+    def height(log_c: float) -> float:
+        if log_c not in heights:
+            now = Ngram(model.n, float(10.0**log_c), model.counts)
+            now.check(1)
+            heights[log_c] = cluster(now, texts, [np.arange(len(texts))])[0]
+        return heights[log_c]
+
+    best = max(POWERS, key=height)
+    for step in STEPS:
+        best = max((best, best - step, best + step), key=height)
+    return float(10.0**best)
 
 
 class Spelling:

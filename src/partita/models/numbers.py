@@ -79,10 +79,14 @@ def as_number(raw: Any) -> float:
         raise ValueError(f"{raw!r} is not a number")
     try:
         number = float(raw)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:  # an integer
+        number = math.inf
+    except (TypeError, ValueError):
         raise ValueError(f"{raw!r} is not a number") from None
     if not abs(number) < LARGEST:
-        raise ValueError(f"a number must be finite and below {LARGEST:g}, got {raw!r}")
+        what = repr(raw)
+        what = what if len(what) < 40 else f"{what[:20]}… of {len(what)} digits"
+        raise ValueError(f"a number must be finite and below {LARGEST:g}, got {what}")
     return number + 0.0  # no negative zero
 
 

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from partita.models.vocabulary import Vocabulary
 
 OTHER = "*"  # the attribute that stands for those not in the schema
 TEXTUAL = (datetime.date, datetime.time, datetime.timedelta, Decimal, Fraction, UUID)  # plain as text
+LONGEST_INTEGER = 3322  # bits: a thousand digits, as Python refuses to write some thousand
 NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 
@@ -107,8 +109,8 @@ class Record(TextModel):
         return to_toml(self)
 
     @classmethod
-    def from_toml(cls, text: str) -> Record:
-        """The schema that a TOML document describes; nothing is fitted yet."""
+    def from_toml(cls, text: str | Path) -> Record:
+        """The schema that a TOML document, or the file at a path, describes; nothing is fitted yet."""
         from partita.models.schema import from_toml
 
         return from_toml(cls, text)
@@ -253,6 +255,11 @@ def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]
     """One fragment, with every attribute's values in a list, and without those that say nothing."""
     found = {}
     for name, values in fragment.items():
+        if name is None:
+            raise TypeError(
+                f"row {row}: {values!r} has no attribute; if it comes from csv.DictReader, the row has more "
+                "fields than the header has names"
+            )
         if not isinstance(name, str):
             raise TypeError(f"row {row}: attributes are named by text, got {name!r}")
         if isinstance(values, np.ndarray):
@@ -266,7 +273,10 @@ def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]
         else:
             kept = [] if is_missing(values) else [values]
         if kept:
-            found[name] = [as_plain(value) for value in kept]
+            try:
+                found[name] = [as_plain(value) for value in kept]
+            except ValueError as error:
+                raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
     return found
 
 
@@ -274,4 +284,6 @@ def as_plain(value: Any) -> Any:
     """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        raise ValueError("an integer of more than a thousand digits; give it as a text")
     return str(value) if isinstance(value, TEXTUAL) else value

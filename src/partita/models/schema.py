@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,8 +136,13 @@ def to_toml(model: Any) -> str:
     return "\n".join(lines)
 
 
-def from_toml(kind: Any, text: str) -> Any:
+def from_toml(kind: Any, text: Any) -> Any:
     """See :meth:`Record.from_toml`."""
+    if isinstance(text, Path):
+        text = text.read_text(encoding="utf-8")
+    if not isinstance(text, str):
+        what = type(text).__name__
+        raise TypeError(f"a schema must be TOML as a str, or the pathlib.Path of a file with it, got {what}")
     try:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -204,14 +204,24 @@ def added_so_far(added, feature):
 
 
 @inner
-def counts_of_pair(added, pool, start, capacity, feature, repeated, rare):
-    """The counts of a context or letter in rare words and in common ones; from now on there is one more."""
-    n_rare = count_of(pool, start, capacity, feature)
-    n_common = count_of(pool, start, capacity, feature + 1)
-    if repeated:
-        n_rare += added_before(added, feature) if rare else added_so_far(added, feature)
-        n_common += added_so_far(added, feature + 1) if rare else added_before(added, feature + 1)
+def count_of_pair(pool, start, capacity, feature, in_rare, in_common):
+    """The counts of a context or letter in rare words and in common ones, if it may be in such.
+
+    A letter is in no words that its context is not in, and of most words not even contexts are there.
+    """
+    n_rare = count_of(pool, start, capacity, feature) if in_rare else np.int64(0)
+    n_common = count_of(pool, start, capacity, feature + 1) if in_common else np.int64(0)
     return n_rare, n_common
+
+
+@inner
+def own_counts(added, feature, repeated, rare):
+    """The counts of a context or letter in the observation so far; from now on there is one more."""
+    if not repeated:
+        return np.int64(0), np.int64(0)
+    if rare:
+        return added_before(added, feature), added_so_far(added, feature + 1)
+    return added_so_far(added, feature), added_before(added, feature + 1)
 
 
 @inner
@@ -223,8 +233,13 @@ def new_word(added, pool, tokens, base, start, capacity, rare, first, last):
     total, product = 0.0, 1.0
     for t in range(first, last):
         context, letter, repeated = tokens[t, 0], tokens[t, 1], tokens[t, 2]
-        c_rare, c_common = counts_of_pair(added, pool, start, capacity, context, repeated & 1, rare)
-        n_rare, n_common = counts_of_pair(added, pool, start, capacity, letter, repeated & 2, rare)
+        c_rare, c_common = count_of_pair(pool, start, capacity, context, True, True)
+        n_rare, n_common = count_of_pair(pool, start, capacity, letter, c_rare > 0, c_common > 0)
+        if repeated:
+            own_rare, own_common = own_counts(added, context, repeated & 1, rare)
+            c_rare, c_common = c_rare + own_rare, c_common + own_common
+            own_rare, own_common = own_counts(added, letter, repeated & 2, rare)
+            n_rare, n_common = n_rare + own_rare, n_common + own_common
         product *= (base[letter] + n_rare + n_common) / (base[context] + c_rare + c_common)
         if not rare:
             product *= (base[context] + c_common) / (base[letter] + n_common)

@@ -12,7 +12,7 @@ from partita._typing import Floats, Integers
 from partita.smc.candidates import candidates_of_row, find_candidates, find_candidates_of_row
 from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.state import n_present
-from partita.smc.update import find_home, score
+from partita.smc.update import find_bounds, score
 
 
 @inner
@@ -23,7 +23,7 @@ def spread(state, labels, out):
     α·p(x) of a new cluster, is α + n times the density.
     """
     cells, gain = state.cells, state.gain
-    find_home(state)  # for the bounds
+    find_bounds(state)
     new = state.log_alpha + gain[0]
     top = new
     for q in range(state.n_candidates):

@@ -22,7 +22,7 @@ from partita.smc.candidates import candidates_of, find_candidates
 from partita.smc.remove import gain_of
 from partita.smc.split import new_block, split
 from partita.smc.state import Settings, dismantle, grown, has_room, uniform
-from partita.smc.update import find_home, score
+from partita.smc.update import find_bounds, score
 
 
 def refine(engine: Any) -> None:
@@ -239,7 +239,7 @@ def canonical(ids):
 @kernel
 def best_other_scored(state, s):
     """Given the gains, the candidate other than ``s`` with the largest one; −1 if there is none."""
-    find_home(state)  # for the bounds
+    find_bounds(state)
     best = -1
     for q in range(state.n_candidates):
         other = state.candidates[q]

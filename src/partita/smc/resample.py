@@ -71,12 +71,12 @@ def drop_none(state):
 
 
 @inner
-def greedy(state, home):
+def greedy(state, home, family, x):
     """The m heaviest putative particles of the subproblems worth joining."""
     drop_none(state)
     decided, refill = False, True
     while refill:
-        retained = pool_putative(state, home, state.particles)
+        retained = pool_putative(state, home, state.particles, family, x)
         normalise(retained.weight, retained.weight.shape[0])
         refill = not decided and find_light(state, retained)
         decided = True
@@ -159,14 +159,14 @@ def keep_positive(particles, weights):
 
 
 @inner
-def at_random(state, home):
+def at_random(state, home, family, x):
     """Particles retained by one of the schemes that draw at random."""
     size = 0
     for q in range(state.n_candidates):
         sub = state.subproblems[state.candidates[q]]
         size += sub.rows * (sub.columns + 1)
     drop_none(state)
-    pool = pool_putative(state, home, size)
+    pool = pool_putative(state, home, size, family, x)
     normalise(pool.weight, pool.weight.shape[0])
     retained = keep_positive(pool, draw(state, pool, state.particles))
     if find_light(state, retained):

@@ -271,6 +271,7 @@ def settle(state, blocks, matrix, weight):
         state.n_subproblems += 1
     sub, cells, weights, at = state.subproblems[s], state.cells, state.weights, state.end_cells
     all_blocks = state.blocks
+    state.enclosed[s] = False
     sub.cells, sub.weights = at, state.end_weights
     sub.rows, sub.columns, sub.clusters = n_rows, n_columns, found.shape[0]
     stamp(state, s)

@@ -109,7 +109,10 @@ FIELDS = [
     ("n_candidates", types.int64),
     ("met", types.int64[::1]),  # per subproblem: mark of the last look-up that found it
     ("met_at", types.int64[::1]),  # per subproblem: the how manieth it was to be found
-    ("bound", types.float64[::1]),  # per candidate's slot: the largest gain of its clusters
+    ("bound", types.float64[::1]),  # per candidate's slot: the largest gain of its clusters, or more
+    ("late", types.boolean[::1]),  # per candidate's slot: whether its clusters have yet to be scored
+    ("hulls", types.float64[:, ::1]),  # per subproblem: what a family's ceiling needs; none until one asks
+    ("enclosed", types.boolean[::1]),  # per subproblem: whether it has its hull
     ("share", types.float64[::1]),  # per candidate's slot: of the retained weight
     ("dropped", types.boolean[::1]),  # per candidate's slot: whether it holds too little of it
     ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
@@ -162,6 +165,8 @@ def assemble(parts, counts, settings, log_alpha, random, index, bonds):
     state.candidates, state.n_candidates, state.met = np.empty(n, np.int64), 0, np.zeros(n, np.int64)
     state.met_at = np.empty(n, np.int64)
     state.bound, state.share, state.dropped = np.empty(n), np.empty(n), np.empty(n, np.bool_)
+    state.late, state.enclosed = np.zeros(n, np.bool_), np.zeros(n, np.bool_)
+    state.hulls = np.empty((0, 0))
     state.created = np.empty((state.particles, 2), np.int64)
     state.written, state.n_written = np.empty(n, np.int64), 0
     state.joined, state.n_joined = np.empty((state.blocks.shape[0], 2), np.int64), 0

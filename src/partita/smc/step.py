@@ -16,7 +16,7 @@ import numpy as np
 
 from partita._kernel import glue, kernel
 from partita.models.families import extend
-from partita.smc.bonds import confine, rule_out
+from partita.smc.bonds import confine, place_of, rule_out
 from partita.smc.candidates import count_in, find_candidates
 from partita.smc.follow import follow
 from partita.smc.index import delete
@@ -25,7 +25,7 @@ from partita.smc.remove import remove, room_to_remove
 from partita.smc.resample import GREEDY, at_random, greedy
 from partita.smc.split import split, write_rows
 from partita.smc.state import has_room, uniform
-from partita.smc.update import find_home, score
+from partita.smc.update import find_home, score, score_promising
 
 DONE, NO_ROOM, CHANGED = range(3)  # how a stream ends
 
@@ -61,25 +61,28 @@ def join(state, x, joint):
 
 
 @glue
-def observe(state, x):
+def observe(state, family, x):
     """Let observation ``x`` join the state, given the gains; false if there is no room."""
-    home = find_home(state)
+    home = find_home(state, family, x)
     joint = nothing_to_join()
     if home >= 0:
-        retained = greedy(state, home)
+        retained = greedy(state, home, family, x)
         if not is_alone(state, retained):
             joint = k_best(state, retained)
     return join(state, x, joint)
 
 
 @glue
-def observe_at_random(state, x):
+def observe_at_random(state, family, x):
     """:func:`observe` with the resampling or merging that draws at random."""
     random = state.random
-    home = find_home(state)
+    home = find_home(state, family, x)
     joint = nothing_to_join()
     if home >= 0:
-        retained = greedy(state, home) if state.resampling == GREEDY else at_random(state, home)
+        if state.resampling == GREEDY:
+            retained = greedy(state, home, family, x)
+        else:
+            retained = at_random(state, home, family, x)
         if not is_alone(state, retained):
             joint = multinomial(state, retained) if state.merging else k_best(state, retained)
     done = join(state, x, joint)
@@ -92,9 +95,12 @@ def observe_at_random(state, x):
 def weigh_options(state, family, x):
     """Find the candidates for ``x`` and the gains of their clusters."""
     find_candidates(state, x)
-    companion = confine(state, x)
-    score(state, family, state.data, x)
-    rule_out(state, x, companion)
+    if place_of(state.bonds, x) < 0:
+        score_promising(state, family, x)
+    else:  # scored at once, so that what is ruled out is not scored later
+        companion = confine(state, x)
+        score(state, family, state.data, x)
+        rule_out(state, x, companion)
 
 
 @glue
@@ -130,7 +136,7 @@ def stream(state, family, end, entity, marks, next_entity):
     while state.n_observations < end:
         x = state.n_observations
         weigh_options(state, family, x)
-        if not observe(state, x):
+        if not observe(state, family, x):
             return NO_ROOM, next_entity
         extend_created(state, family, x)
         count_in(state)
@@ -147,7 +153,7 @@ def stream_at_random(state, family, end):
     while state.n_observations < end:
         x = state.n_observations
         weigh_options(state, family, x)
-        if not observe_at_random(state, x):
+        if not observe_at_random(state, family, x):
             return False
         extend_created(state, family, x)
         count_in(state)
@@ -170,7 +176,9 @@ def keep_bonds(state, x, companion):
 @kernel
 def place(state, x):
     """:func:`observe` for a user's model."""
-    return observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
+    if state.resampling or state.merging:
+        return observe_at_random(state, None, x)
+    return observe(state, None, x)
 
 
 @kernel
@@ -206,7 +214,10 @@ def put_back(state, family, x):
     if state.observations[x].block >= 0:
         return True  # it never was out, or is in again
     weigh_options(state, family, x)
-    done = observe_at_random(state, x) if state.resampling or state.merging else observe(state, x)
+    if state.resampling or state.merging:
+        done = observe_at_random(state, family, x)
+    else:
+        done = observe(state, family, x)
     if done:
         extend_created(state, family, x)
     return done
