@@ -138,14 +138,21 @@ def text(values, attribute):
 
 
 def presence(records, model):
+    """An entity is of one of some types; what it mentions, of each, draw by draw."""
+    if model.rate == 0:
+        return 0.0
+    types = model.types or [(1.0, model.presence or {})]
+    terms = [math.log(weight) + mentions(records, model, shares) for weight, shares in types]
+    return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))
+
+
+def mentions(records, model, shares):
     """Numbers of mentions are Poisson, with rates of the entity's own from Gamma(b·f, b)."""
     b, total = model.rate, 0.0
-    if b == 0:
-        return 0.0
     for name, attribute in model.attributes.items():
         if attribute is None:
             continue
-        shape, rate = b * ((model.presence or {}).get(name) or 1e-3), b
+        shape, rate = b * (shares.get(name) or 1e-3), b
         for record in records:  # negative binomial, one record after the other
             if record.get(name):
                 total += math.log(shape / (rate + 1))

@@ -356,11 +356,11 @@ def test_a_file_holds_the_model(path):
     sampler.save(path)
     loaded = pt.SplitSMC.load(path)
     assert loaded.model.attributes == model.attributes
-    assert (loaded.model.rate, loaded.model.presence) == (model.rate, model.presence)
+    assert (loaded.model.rate, loaded.model.types) == (model.rate, model.types)
     assert answers(loaded) == answers(sampler)
     assert answers(pt.SplitSMC.load(path, model=model)) == answers(sampler)
     with pytest.raises(ValueError, match="other hyperparameters"):
-        pt.SplitSMC.load(path, model=pt.Record(model.attributes, 3.0, model.presence))
+        pt.SplitSMC.load(path, model=pt.Record(model.attributes, 3.0, model.presence, model.types))
 
 
 def fitted():
@@ -375,7 +375,7 @@ def fitted():
         "note": None,
         "*": pt.Category(),
     }
-    return pt.Record(attributes, 1, {"name": np.float64(0.5)})
+    return pt.Record(attributes, 1, {"name": np.float64(0.5)}, [(np.float64(1.0), {"name": np.float64(0.5)})])
 
 
 def test_json_round_trip():
@@ -399,6 +399,9 @@ def test_json_round_trip():
         lambda kept: kept["attributes"]["name"]["corpus"].update(ada=None),
         lambda kept: kept.update(rate="x"),
         lambda kept: kept.update(presence={"name": -1}),
+        lambda kept: kept.update(types=[[0.5, {"name": -1}]]),
+        lambda kept: kept.update(types=[[2.0, {"name": 1}]]),
+        lambda kept: kept.update(types=[]),
         lambda kept: kept.update(attributes={}),
     ],
 )
@@ -484,7 +487,8 @@ def test_fit_prior_with_and_without_labels():
         assert fitted.attributes["name"].corpus.counts.keys() >= {"ada lovelace", "b hoskins"}
         assert fitted.attributes["note"] is None
         assert fitted.presence["name"] == pytest.approx(np.mean(["name" in x for x in X]))
-        assert fitted.rate == 2.0
+        assert fitted.rate > 0.0
+        assert sum(weight for weight, _ in fitted.types) == pytest.approx(1.0)
     assert model.attributes is SCHEMA
     assert model.presence is None
     assert not SCHEMA["name"].corpus.counts

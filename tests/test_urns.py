@@ -119,7 +119,9 @@ def models(draw):
         "other": None,
     }
     shares = draw(st.dictionaries(st.sampled_from(list(attributes)), st.sampled_from([0.0, 0.2, 0.9])))
-    return pt.Record(attributes, draw(st.sampled_from([0, 0.5, 2.0])), draw(st.sampled_from([None, shares])))
+    types = [(0.6, shares), (0.1, {}), (0.3, {"name": 0.7, "job": 0.2})]
+    presence, types = draw(st.sampled_from([(None, None), (shares, None), (None, types)]))
+    return pt.Record(attributes, draw(st.sampled_from([0, 0.5, 2.0])), presence, types)
 
 
 records = st.fixed_dictionaries(
@@ -162,7 +164,7 @@ def test_log_marginal_and_gains_are_those_of_the_naive_urns(problem):
     assert rows.marginal(1) == pytest.approx(naive(model, X), abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["split", "whole", "category", "date", "presence", "ngram"])
+@pytest.mark.parametrize("kind", ["split", "whole", "category", "date", "presence", "types", "ngram"])
 def test_each_kind_by_itself(kind):
     """Repeats at all levels, in a fixed example: values, words, letters."""
     corpus = Corpus({"ab ba": 3, "ab": 2, "aab b": 1, "bbb": 1})
@@ -173,12 +175,14 @@ def test_each_kind_by_itself(kind):
         "category": pt.Category(0.7, corpus),
         "date": pt.Date(0.7, Corpus({"1815 12 10": 2, "1815 01": 1}), letters=3),
         "presence": pt.Category(1e-9, Corpus({"ab": 2})),
+        "types": pt.Category(1e-9, Corpus({"ab": 2})),
     }.get(kind)
     if kind == "date":
         said = [["1815-12-10"], ["10.12.1815", "1815"], ["18151210"], ["1815-01-10"]]
-    elif kind == "presence":
+    elif kind in ("presence", "types"):
         said = [["ab"], [], ["ab"]]
-    model, X = pt.Record({"x": attribute}, 2.0, {"x": 0.4}), [{"x": values} for values in said]
+    types = [(0.25, {"x": 0.9}), (0.75, {"x": 0.1})] if kind == "types" else None
+    model, X = pt.Record({"x": attribute}, 2.0, {"x": 0.4}, types), [{"x": values} for values in said]
     if kind == "ngram":
         model, X = counted(3, 0.3, ["ab ba", "bab"]), ["ab ba", "ab", "zz ab", "ab ba"]
     folded = X
@@ -314,7 +318,7 @@ MODEL = pt.Record(
         "born": pt.Date(0.2),
     },
     rate=2.0,
-    presence={"name": 0.9, "job": 0.4},
+    types=[(0.7, {"name": 0.9, "job": 0.4}), (0.3, {"name": 0.5, "born": 0.8})],
 )
 PEOPLE = [
     {"name": ["ada byron"], "job": ["poet"]},

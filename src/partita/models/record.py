@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -49,7 +49,7 @@ class TextModel(CompiledModel):
         return self._vocabulary.family(family.tables)
 
     def width(self, n_features: int) -> int:
-        return WIDTH
+        return WIDTH + len(self._vocabulary.presence)
 
     def keys(self, X: Any) -> tuple[Integers, Integers]:
         """Keys of candidates: values and words, and how words begin, of each attribute."""
@@ -69,9 +69,12 @@ class Record(TextModel):
         refused.
     rate : float
         Prior number of fragments behind how often an entity mentions each attribute; 0 switches off that
-        which attributes are mentioned is evidence.
+        which attributes are mentioned is evidence. ``fit_prior`` learns it unless it is 0.
     presence : mapping from name to float, optional
         The share of fragments that mention each attribute. ``fit_prior`` counts them.
+    types : list of (weight, mapping from name to float), optional
+        Kinds of entities: how frequent each is, and the share of its fragments that mention each attribute.
+        ``fit_prior`` finds them; None has all entities be of one type, as ``presence`` says.
 
     Examples
     --------
@@ -88,10 +91,12 @@ class Record(TextModel):
         attributes: Mapping[str, Attribute | None] | None = None,
         rate: float = 2.0,
         presence: Mapping[str, float] | None = None,
+        types: Sequence[tuple[float, Mapping[str, float]]] | None = None,
     ) -> None:
         self.attributes = attributes
         self.rate = rate
         self.presence = presence
+        self.types = types
 
     # ------------------------------------------------------------------ schema
 
@@ -158,17 +163,24 @@ class Record(TextModel):
             model.check(name)
         if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
-        expected = np.array([self._share(name) for name in names]) * self.rate
         self._number = {name: number for number, name in enumerate(names)}
         self._models = models
-        self._vocabulary = Vocabulary(models, np.concatenate([expected, [expected.sum(), self.rate]]))
+        self._vocabulary = Vocabulary(models, self._expected(names))
 
-    def _share(self, name: str) -> float:
-        """The share of fragments that mention an attribute, a little for one that none has mentioned yet."""
-        share = (self.presence or {}).get(name, 0.0)
-        if not (isinstance(share, int | float) and 0.0 <= share < np.inf):
-            raise ValueError(f"presence of {name!r} must be a number of at least 0, got {share!r}")
-        return share or NEVER
+    def _expected(self, names: list[str]) -> Floats:
+        """Of each type what the kernels need to know; see ``UrnFamily.presence``."""
+        types = [(1.0, self.presence or {})] if self.types is None else self.types
+        if not types or not all(
+            isinstance(weight, int | float) and 0.0 < weight <= 1.0 for weight, _ in types
+        ):
+            raise ValueError(f"types must have weights above 0 and up to 1, got {types!r}")
+        for name in names:
+            share_of(self.presence or {}, name)  # is checked even if types say more
+        rows = []
+        for weight, presence in types:
+            expected = np.array([share_of(presence, name) for name in names]) * self.rate
+            rows.append([*expected, expected.sum(), self.rate, np.log(weight)])
+        return np.array(rows)
 
     def _modelled(self) -> tuple[list[str], list[Attribute]]:
         """The attributes that are not ignored."""
@@ -226,6 +238,14 @@ class Record(TextModel):
             elif OTHER in number and name not in (self.attributes or {}):
                 for value in values:
                     yield number[OTHER], f"{name} {models[number[OTHER]].parse(value)}"
+
+
+def share_of(presence: Mapping[str, float], name: str) -> float:
+    """The share of fragments that mention an attribute, a little for one that none has mentioned yet."""
+    share = presence.get(name, 0.0)
+    if not (isinstance(share, int | float) and 0.0 <= share < np.inf):
+        raise ValueError(f"presence of {name!r} must be a number of at least 0, got {share!r}")
+    return share or NEVER
 
 
 def check_fragments(X: Any) -> list[dict[str, list[Any]]]:

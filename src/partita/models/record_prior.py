@@ -2,9 +2,9 @@
 
 Given clusters, each value's count is the number of clusters that have it, for that is how often the base of
 an urn was drawn from; the concentrations θ and φ solve the equation of their maximum likelihood, and the
-strength s of the letters is searched for. Without labels, clustering a sample and learning from its clusters
-take turns, beginning with plain frequencies. Some pseudo-observations keep what little data say little about
-where it was.
+strength s of the letters is searched for; ``types.py`` learns which attributes go together. Without labels,
+clustering a sample and learning from its clusters take turns, beginning with plain frequencies. Some
+pseudo-observations keep what little data say little about where it was.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from partita._labels import label_codes
 from partita._typing import Array, Floats, Integers
 from partita.models.attributes import Attribute, Text, Value
 from partita.models.corpus import END, START
+from partita.models.types import Types, learnt_types, mentions_of
 
 PASSES = 3  # of clustering and learning in turn
 SAMPLE = 2000  # fragments that are clustered to learn from
@@ -57,6 +58,7 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
     candidates = "auto" if len(rows) > EXACT else None
     for _ in range(PASSES):
         sampler = SplitSMC(model, n_particles=PARTICLES, candidates=candidates, random_state=0).fit(sample)
+        sampler.refine(1)
         model = learnt(model, pairs, own, sampler.labels_, occurrences)
     return model
 
@@ -97,7 +99,16 @@ def learnt(
         fitted[name] = with_urns(attribute, clusters[a]) if urns else attribute
     mentioned = Counter(a for pairs in everything for a in {a for a, _ in pairs})
     presence = {name: mentioned[a] / len(everything) for a, name in enumerate(names)}
-    return type(model)(fitted, model.rate, presence)
+    if not urns or model.rate == 0:
+        return type(model)(fitted, model.rate, presence)
+    types, rate = learnt_types(mentions_of(said, labels, len(names)))
+    return type(model)(fitted, rate, presence, named(types, names))
+
+
+def named(types: Types, names: list[str]) -> list[tuple[float, dict[str, float]]]:
+    """Types as :class:`Record` takes them."""
+    weights, shares = types.weights.tolist(), types.shares.tolist()
+    return [(weight, dict(zip(names, own, strict=True))) for weight, own in zip(weights, shares, strict=True)]
 
 
 def values_of_clusters(said: Pairs, labels: Integers, n: int) -> list[list[Counter[str]]]:

@@ -201,7 +201,10 @@ def to_json(model: Any) -> dict[str, Any]:
         for name, attribute in (model.attributes or {}).items()
     }
     presence = None if model.presence is None else dict(model.presence)
-    kept: dict[str, Any] = plain({"attributes": attributes, "rate": model.rate, "presence": presence})
+    types = None if model.types is None else [[weight, dict(shares)] for weight, shares in model.types]
+    kept: dict[str, Any] = plain(
+        {"attributes": attributes, "rate": model.rate, "presence": presence, "types": types}
+    )
     return kept
 
 
@@ -218,6 +221,7 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
         attributes[name] = None if attribute is None else attribute.with_corpus(counts)
-    model = kind(attributes, contents["rate"], contents["presence"])
+    types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
+    model = kind(attributes, contents["rate"], contents["presence"], types)
     model.check(1)
     return model

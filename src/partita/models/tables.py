@@ -7,6 +7,8 @@ half; 0 is a free one, features begin at 1. A row of ``statistics`` says where a
 
     [log|c|, start in the pool, size of the table (a power of two, or 0), entries in use, |c|]
 
+and after these come the log-probabilities of the types that its entity may be of.
+
 A row that is written anew keeps its piece of the pool where it is large enough, so a cluster's id and its
 memory are reused together. Pieces that became too small wait in one list a size for the next to need one.
 """
@@ -69,7 +71,7 @@ def new_tables():
     tables.free = np.full(40, -1, np.int64)
     tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
     tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
-    tables.groups, tables.empty = np.empty((16, 4), np.int64), np.empty(16)
+    tables.groups, tables.empty = np.empty((16, 5), np.int64), np.empty(16)
     tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
     tables.near = np.zeros((4096, 2), np.int64)
     return tables

@@ -39,12 +39,13 @@ from partita.models.tables import (
     SIZE,
     START,
     USED,
+    WIDTH,
     add,
     copy_table,
     count_of,
     place,
 )
-from partita.models.values import values_gain
+from partita.models.values import log_sum, values_gain
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
@@ -68,7 +69,7 @@ class UrnFamily(NamedTuple):
     totals: Integers  # of each attribute: the features that count its values, words, …
     mode: Integers  # of each attribute: one of URNS, TRUE_VALUE, NUMBER
     settings: Floats  # of each attribute: what its mode needs to know
-    presence: Floats  # of each attribute b·f, where f is how often it is mentioned; then b·Σf and b
+    presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
     tables: Any
 
 
@@ -410,27 +411,63 @@ def log_found(family, n_found):
 
 
 @inner
-def presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups):
+def rising(x, n):
+    """log x(x + 1)…(x + n − 1)."""
+    return math.lgamma(x + n) - math.lgamma(x)
+
+
+@inner
+def presence_gain(pool, groups, totals, presence, statistics, c, start, capacity, size, n_groups):
     """log-probability of mentioning just the attributes that the observation mentions.
 
-    An entity mentions each attribute at a rate of its own, Gamma(b·f, b), and the numbers of mentions are
-    Poisson: evidence of what kind of thing it is.
+    An entity is of one of several types. It mentions each attribute at a rate of its own, Gamma(b·f, b) with
+    the type's f, and the numbers of mentions are Poisson: evidence of what kind of thing it is.
     """
     n = totals.shape[0]
-    total, rate = presence[n], presence[n + 1]
+    rate = presence[0, n + 1]
     if rate == 0.0:
         return 0.0
-    mentions = count_of(pool, start, capacity, MENTIONS)
-    gain = -(total + mentions) * math.log1p(1.0 / (rate + size))
-    product = 1.0
+    shrink = math.log1p(1.0 / (rate + size))
+    gain = -count_of(pool, start, capacity, MENTIONS) * shrink - n_groups * math.log(rate + size + 1.0)
     for g in range(n_groups):
-        a = groups[g, 0]
-        present = count_of(pool, start, capacity, totals[a, PRESENT])
-        product *= (presence[a] + present) / (rate + size + 1.0)
-        if product < 1e-200:
-            gain += math.log(product)
-            product = 1.0
-    return gain + math.log(product)
+        groups[g, 4] = count_of(pool, start, capacity, totals[groups[g, 0], PRESENT])
+    top, total = -np.inf, 0.0
+    for k in range(presence.shape[0]):
+        term, product = statistics[c, WIDTH + k] - presence[k, n] * shrink, 1.0
+        for g in range(n_groups):
+            product *= presence[k, groups[g, 0]] + groups[g, 4]
+            if not 1e-200 < product < 1e200:
+                term += math.log(product)
+                product = 1.0
+        top, total = log_sum(top, total, term + math.log(product))
+    return gain + top + math.log(total)
+
+
+@inner
+def weigh_types(pool, kind, owner, totals, presence, statistics, c, size):
+    """Write the log-probabilities of the types given a cluster; returns what presence adds to log p(c)."""
+    n, types = totals.shape[0], presence.shape[0]
+    rate = presence[0, n + 1]
+    if rate == 0.0:
+        return 0.0
+    start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
+    for k in range(types):
+        statistics[c, WIDTH + k] = presence[k, n + 2] - presence[k, n] * math.log1p(size / rate)
+    for i in range(start, start + capacity):
+        feature, count = pool[i] >> 32, pool[i] & COUNT
+        if count == 0 or kind[feature] != TOTAL or feature == MENTIONS:
+            continue
+        a = owner[feature]
+        if feature == totals[a, PRESENT]:
+            for k in range(types):
+                statistics[c, WIDTH + k] += rising(presence[k, a], count)
+    top, total = -np.inf, 0.0
+    for k in range(types):
+        top, total = log_sum(top, total, statistics[c, WIDTH + k])
+    result = top + math.log(total)
+    for k in range(types):
+        statistics[c, WIDTH + k] -= result
+    return result - count_of(pool, start, capacity, MENTIONS) * math.log(rate + size)
 
 
 @inner
@@ -450,7 +487,10 @@ def gains(family, statistics, ids, first, last, data, x, out):
         if k >= first:  # before the first cluster comes the empty one, for the attributes that others lack
             start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
             size = statistics[c, SIZE]
-        total = presence_gain(pool, groups, totals, presence, start, capacity, size, n_groups)
+        row = c if k >= first else 0
+        total = presence_gain(
+            pool, groups, totals, presence, statistics, row, start, capacity, size, n_groups
+        )
         added = forget_added(tables)
         n_found = np.int64(-1)
         for g in range(n_groups):
@@ -482,6 +522,8 @@ def begin(family, statistics, d):
     """Row of the empty cluster: nothing in it."""
     for k in range(statistics.shape[1]):
         statistics[0, k] = 0.0
+    for k in range(family.presence.shape[0]):
+        statistics[0, WIDTH + k] = family.presence[k, family.totals.shape[0] + 2]
 
 
 @inner
@@ -555,6 +597,9 @@ def shift(family, statistics, child, parent, size, data, x, by):
             used += add(pool, start, capacity, totals[a, PRESENT], by)
     statistics[child, USED] += used
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(max(size, 1))
+    presence = borrowed(family.presence)
+    if presence.shape[0] > 1:
+        weigh_types(pool, kind, owner, totals, presence, statistics, child, size)
 
 
 @inner
@@ -596,12 +641,8 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     statistics[child, USED] += used
     size = size_first + size_second
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(size)
-
-
-@inner
-def rising(x, n):
-    """log x(x + 1)…(x + n − 1)."""
-    return math.lgamma(x + n) - math.lgamma(x)
+    if family.presence.shape[0] > 1:
+        weigh_types(pool, kind, owner, totals, family.presence, statistics, child, size)
 
 
 @inner
@@ -620,19 +661,7 @@ def log_total(family, a, feature, n):
         return -rising(phi, n)
     if feature == family.totals[a, COMMON_WORDS] and phi > 0.0:
         return rising(phi, n)
-    if feature == family.totals[a, PRESENT] and family.presence[a] > 0.0:
-        return rising(family.presence[a], n)
     return 0.0
-
-
-@inner
-def log_presence(family, mentions, size):
-    """What the numbers of members and of mentions add to log p(c)."""
-    n = family.theta.shape[0]
-    total, rate = family.presence[n], family.presence[n + 1]
-    if rate == 0.0:
-        return 0.0
-    return total * math.log(rate) - (total + mentions) * math.log(rate + size)
 
 
 @inner
@@ -640,7 +669,7 @@ def log_marginal(family, statistics, c, size, d):
     """log p(c) of the cluster's row."""
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-    total = log_presence(family, count_of(pool, start, capacity, MENTIONS), size)
+    total = weigh_types(pool, kind, owner, family.totals, family.presence, statistics, c, size)
     found = gather(family.tables, pool, kind, owner, family.mode, start, capacity, np.int64(0))
     total += log_found(family, found)
     for k in range(start, start + capacity):

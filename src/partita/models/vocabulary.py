@@ -59,7 +59,7 @@ class Vocabulary:
         for a, attribute in enumerate(attributes):
             self.mode[a] = getattr(attribute, "family_mode", urns.URNS)
             self.settings[a] = getattr(attribute, "settings", 0.0)
-        self.presence = np.zeros(len(attributes) + 2) if presence is None else presence
+        self.presence = np.zeros((1, len(attributes) + 3)) if presence is None else presence
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
 
