@@ -17,7 +17,6 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-
 COMPILED = ("models", "smc", "offline", "posterior", "losses")  # the folders with kernels in them
 
 

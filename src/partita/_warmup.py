@@ -15,6 +15,7 @@ from numba import typeof, types
 
 from partita.models.base import CompiledModel
 from partita.models.gaussian import Gaussian
+from partita.smc.bonds import no_bonds
 from partita.smc.engine import Engine
 from partita.smc.packing import unpack
 from partita.smc.state import STATE, Settings, grown
@@ -34,7 +35,8 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
     timer = Timer(PATIENCE, call_for_help)
     timer.start()
     try:
-        stream.compile((STATE, typeof(model.family(n_features)), types.int64))
+        names, number = types.int64[::1], types.int64
+        stream.compile((STATE, typeof(model.family(n_features)), number, names, names, number))
     finally:
         timer.cancel()
         timer.join()
@@ -61,7 +63,7 @@ def compile_the_rest() -> None:
         "key_counts": np.zeros(0, np.int64),
         "keys": np.zeros(0, np.int64),
     }
-    engine.state = grown(unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0), 3)
+    engine.state = grown(unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0, no_bonds()), 3)
     engine.posterior.labels()
     engine.posterior.entropy()
     engine.posterior.together(0, [1])

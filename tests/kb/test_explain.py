@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_an_explanation(url):
             assert found.probability == pytest.approx(p, abs=1e-9 if 0.0 < p < 1.0 else 0.05)
             assert found.together == (kb.entity_of(a).id == kb.entity_of(b).id)
             # The two clusterings are of the same fragments, and differ in where the two are.
-            assert sorted(sum(found.clusters, [])) == sorted(sum(found.alternative, []))
+            assert sorted(chain(*found.clusters)) == sorted(chain(*found.alternative))
             sides = (found.clusters, found.alternative)
             together = [any({a, b} <= set(c) for c in side) for side in sides]
             assert together == [found.together, not found.together]
@@ -153,7 +154,7 @@ def test_a_judgement_is_named(url):
 def test_the_rest_is_what_other_particles_add():
     rows = random_fragments(np.random.default_rng(3), 7)
     clustering = clustering_of(rows)
-    joined, apart, log_odds = hypotheses(clustering, 0, 1)
+    _, _, log_odds = hypotheses(clustering, 0, 1)
     part = next(s for s in clustering.posterior.subproblems if 0 in s.observations)
     if 1 in part.observations:
         place = list(part.observations)

@@ -69,8 +69,7 @@ class Life(RuleBasedStateMachine):
         before = self.entities()
         try:
             number = getattr(self.kb, kind)(a, b)
-        except ValueError as error:
-            assert "contradicts" in str(error)
+        except ValueError:
             assert self.entities() == before
             return None
         self.pairs[number] = kind, a, b
@@ -120,7 +119,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def ids_obey_their_rules(self):
-        """Who has had an id keeps it, or is redirected to a live one, or has no fragments; none comes back."""
+        """An id is kept, or leads to a live one, or to nothing, when all is removed; none comes back."""
         now = self.entities()
         for id, before in self.known.items():
             for other, members in now.items() if before else ():
@@ -131,11 +130,10 @@ class Life(RuleBasedStateMachine):
                 continue
             try:
                 led_to = self.kb.entity(id)
-            except KeyError as error:
-                assert "no fragments any more" in str(error)
-            else:
-                assert led_to.id in now
-                assert led_to.merged_from == id
+            except KeyError:
+                continue
+            assert led_to.id in now
+            assert led_to.merged_from == id
         self.known = {id: now.get(id) for id in self.known | now}
 
     @invariant()

@@ -95,7 +95,7 @@ def test_another_writer_that_does_not_end(path, monkeypatch):
     other = sqlite3.connect(path, isolation_level=None)
     with partita.kb.open(path) as kb:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="another process has been writing for more than 0.2 seconds"):
+        with pytest.raises(StoreError, match=r"another process has been writing for more than 0\.2 seconds"):
             kb.add(ROWS)
         other.execute("ROLLBACK")
         other.close()
@@ -211,5 +211,5 @@ def test_what_is_no_knowledge_base(tmp_path):
         partita.kb.open("mysql://localhost/kb")
     with pytest.raises(StoreError, match="neither a file nor a URL"):
         partita.kb.open("://")
-    with pytest.raises(StoreError, match="cannot be reached|connection|refused"):
+    with pytest.raises(StoreError, match=r"connection|refused"):
         partita.kb.open("postgresql://localhost:1/kb")

@@ -217,7 +217,7 @@ class Clustering:
         return list(cut(packed)), freed.tolist()
 
     def unsaved_members(self) -> tuple[Integers, Floats]:
-        """Of the fragments in subproblems that have changed: numbers, and how sure they are of their entities.
+        """Of fragments in subproblems that have changed: numbers, and how sure they are of their entities.
 
         A new concentration moves the weights of all.
         """

@@ -38,7 +38,7 @@ def export(
     rows = kinds[what]()
     if format == "csv" and what == "entities":
         rows = map(flat, kb.entities())
-    return write(rows, path, format)
+    return write(rows, fspath(path), format)
 
 
 def flat(entity: answers.Entity) -> dict[str, Any]:

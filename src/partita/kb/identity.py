@@ -78,7 +78,7 @@ def _heirs(overlap: Counter[tuple[int, int]], clusters: Integers) -> dict[int, i
 
 
 def _keepers(overlap: Counter[tuple[int, int]], heirs: dict[int, int]) -> dict[int, int]:
-    """Of each cluster that is an heir the entity whose number it keeps: the largest, of equal ones the oldest."""
+    """Of each cluster that is an heir the entity whose number it keeps: the largest, or the older."""
     claims: dict[int, list[int]] = defaultdict(list)
     for entity, cluster in heirs.items():
         claims[cluster].append(entity)
@@ -88,7 +88,7 @@ def _keepers(overlap: Counter[tuple[int, int]], heirs: dict[int, int]) -> dict[i
 def _changes(
     members: Integers, before: Integers, after: Integers, merged: dict[int, int], parents: dict[int, int]
 ) -> list[Change]:
-    """What has happened, in order of the entities concerned; what a merge or split explains is not repeated."""
+    """What has happened, entity by entity; what a merge or split explains is not repeated."""
     changes = [Change("merged", into, gone) for gone, into in sorted(merged.items())]
     changes += [Change("split", origin, new) for new, origin in sorted(parents.items())]
     known = set(before.tolist()) | set(parents)

@@ -157,8 +157,8 @@ class Journal:
             surer = update(members).where(
                 members.c.fragment == bindparam("number"), members.c.until.is_(None)
             )
-            rows = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
-            connection.execute(surer.values(probability=bindparam("sure")), rows)
+            changes = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
+            connection.execute(surer.values(probability=bindparam("sure")), changes)
         delete_all(connection, entities.c.number, self._touched)
         insert_all(connection, entities, [self._row(entity) for entity in sorted(self._touched)])
         for entity in self._touched:

@@ -1,4 +1,4 @@
-"""The knowledge base: fragments in, entities out, everything kept, nothing merged for good (DESIGN, section 4).
+"""The knowledge base: fragments in, entities out, nothing merged for good (DESIGN, section 4).
 
 Every change is one transaction of the store: the fragments, the state of the sampler, the events and the
 memberships they bring about come together or not at all. The sampler itself is only loaded when something is
@@ -22,7 +22,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from partita._estimator import whole
 from partita.kb import answers, tables
-from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem, Told
+from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.identity import NOBODY
 from partita.kb.journal import DIGITS, Entry, Journal, Register

@@ -42,7 +42,7 @@ class Question(Answer):
 def questions(
     connection: Connection, clustering: Clustering, judged: Set[frozenset[str]], limit: int
 ) -> list[Question]:
-    """See :meth:`KnowledgeBase.uncertain`; pairs that are ``judged``, or of blocks that are, are not asked."""
+    """See :meth:`KnowledgeBase.uncertain`; pairs of blocks that are ``judged`` are not asked about."""
     numbers = numbers_of(connection, {id for pair in judged for id in pair})
     places = {id: clustering.place(number) for id, number in numbers.items()}
     asked = [tuple(places[id] for id in pair) for pair in judged if all(id in places for id in pair)]
@@ -79,7 +79,8 @@ def as_blocks(ids: Integers, scores: Floats) -> tuple[Integers, Floats, Integers
 
 def together_in(rows: Integers) -> Array:
     """(rows, blocks, blocks): which blocks are together in each row."""
-    return rows[:, :, None] == rows[:, None, :]
+    same: Array = rows[:, :, None] == rows[:, None, :]
+    return same
 
 
 def wrong_pairs(matrix: Integers, weights: Floats, sizes: Floats) -> float:
@@ -115,14 +116,14 @@ def of_subproblem(
         yes, p = matrix[:, i] == matrix[:, j], float(probability[i, j])
         after = p * wrong_pairs(matrix[yes], weights[yes], sizes)
         after += (1.0 - p) * wrong_pairs(matrix[~yes], weights[~yes], sizes)
-        pair = sorted(most_telling(members[blocks == b], kept) for b in (i, j))
-        found.append((loss - after, p, *pair))
+        x, y = sorted(most_telling(members[blocks == b], kept) for b in (i, j))
+        found.append((loss - after, p, x, y))
     return found
 
 
 def most_telling(members: Integers, kept: Any) -> int:
     """Of some fragments the one that says most, of equal ones the earliest."""
-    return min(members.tolist(), key=lambda x: (-sum(map(len, kept[x].values())), x))
+    return int(min(members.tolist(), key=lambda x: (-sum(map(len, kept[x].values())), x)))
 
 
 def _question(

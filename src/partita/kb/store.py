@@ -70,15 +70,17 @@ class Store:
     @contextmanager
     def writing(self, locked: bool = True) -> Iterator[Connection]:
         """A transaction, alone in its writing; rolled back if anything is raised in it."""
-        with self._speaking(), self._engine.connect() as connection:
-            with connection.execution_options(writes=True).begin():
-                if not self.is_sqlite:
-                    connection.execute(text(f"SET LOCAL lock_timeout = '{PATIENCE}s'"))
-                    if locked:
-                        connection.execute(
-                            select(about.c.name).where(about.c.name == "revision").with_for_update()
-                        )
-                yield connection
+        with (
+            self._speaking(),
+            self._engine.connect() as connection,
+            connection.execution_options(writes=True).begin(),
+        ):
+            if not self.is_sqlite:
+                connection.execute(text(f"SET LOCAL lock_timeout = '{PATIENCE}s'"))
+                if locked:
+                    held = select(about.c.name).where(about.c.name == "revision")
+                    connection.execute(held.with_for_update())
+            yield connection
 
     @contextmanager
     def _speaking(self) -> Iterator[None]:

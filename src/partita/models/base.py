@@ -97,6 +97,8 @@ class Model(BaseEstimator):  # type: ignore[misc]
 class CompiledModel(Model):
     """A model with a compiled family."""
 
+    always_possible: ClassVar[bool] = False  # whether every observation has a finite density under the prior
+
     def family(self, n_features: int) -> Any:
         """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``.
 

@@ -27,6 +27,8 @@ def first_impossible(family, width, n_features, data):
 
 def check_possible(model: CompiledModel, family: Any, n_features: int, encoded: Floats) -> None:
     """Raise ValueError for the first row whose density under the prior is not finite."""
+    if model.always_possible:
+        return
     bad = first_impossible(family, model.width(n_features), n_features, encoded)
     if bad >= 0:
         raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from partita._typing import Array, Floats, Integers
 from partita.models.attributes import Attribute, is_missing
@@ -30,6 +30,7 @@ class TextModel(CompiledModel):
     """Base of the models whose clusters are tables of counts of values, words and letters."""
 
     reads_rows: ClassVar[bool] = False
+    always_possible: ClassVar[bool] = True  # whatever is said, it has a probability
     _vocabulary: Vocabulary
 
     def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
@@ -197,14 +198,15 @@ class Record(TextModel):
     def log_presence(self, mentions: Integers, size: int) -> float:
         """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).
 
-        An entity mentions each attribute at a rate of its own, Gamma(b·f, b), and the numbers of mentions are
-        Poisson (``urns.presence_gain``).
+        The formula of :mod:`partita.models.types`.
         """
         if self.rate == 0.0:
             return 0.0
-        *expected, total, rate = self._vocabulary.presence.tolist()
-        rising = gammaln(np.add(expected, mentions)) - gammaln(expected)
-        return float(total * np.log(rate) - (total + mentions.sum()) * np.log(rate + size) + rising.sum())
+        expected = self._vocabulary.presence[:, :-3]
+        totals, rates, log_weights = self._vocabulary.presence[:, -3:].T
+        rising = gammaln(expected + mentions) - gammaln(expected)
+        of_types = log_weights - totals * np.log1p(size / rates) + rising.sum(axis=1)
+        return float(logsumexp(of_types) - mentions.sum() * np.log(rates[0] + size))
 
     def validate(self, X: Any) -> list[Any]:
         for name, used in zip(*self._modelled(), strict=True):
