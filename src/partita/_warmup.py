@@ -13,11 +13,15 @@ from threading import Timer
 import numpy as np
 from numba import typeof, types
 
+from partita.models.attributes import Text
 from partita.models.base import CompiledModel
 from partita.models.gaussian import Gaussian
+from partita.models.record import Record
 from partita.smc.bonds import no_bonds
 from partita.smc.engine import Engine
+from partita.smc.concentration import learn_alpha
 from partita.smc.packing import unpack
+from partita.smc.refine import canonical
 from partita.smc.state import STATE, Settings, grown
 from partita.smc.step import stream
 
@@ -27,14 +31,16 @@ PATIENCE = 0.4  # seconds; to read the loop from the cache takes a tenth
 def warm_up(model: CompiledModel, n_features: int) -> None:
     """Compile what a sampler needs to cluster with this model and to answer questions."""
     helpers: list[subprocess.Popen[bytes]] = []
+    rest = "compile_for_records" if isinstance(model, Record) else "compile_for_points"
 
     def call_for_help() -> None:
-        command = [sys.executable, "-c", "from partita._warmup import compile_the_rest as c; c()"]
+        command = [sys.executable, "-c", f"from partita._warmup import {rest} as c; c()"]
         helpers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     timer = Timer(PATIENCE, call_for_help)
     timer.start()
     try:
+        model.check(n_features)
         names, number = types.int64[::1], types.int64
         stream.compile((STATE, typeof(model.family(n_features)), number, names, names, number))
     finally:
@@ -44,7 +50,7 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
         helper.wait()  # should it fail, this process compiles on demand
 
 
-def compile_the_rest() -> None:
+def compile_for_points() -> None:
     """Run everything but the loop over a stream once, on a state of two observations."""
     model, settings = Gaussian(), Settings(particles=2)
     engine = Engine(model, settings, 1, 1, 0.0, 0)
@@ -63,7 +69,36 @@ def compile_the_rest() -> None:
         "key_counts": np.zeros(0, np.int64),
         "keys": np.zeros(0, np.int64),
     }
-    engine.state = grown(unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0, no_bonds()), 3)
+    state = unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0, no_bonds())
+    engine.state = grown(state, 3)
+    ask(engine)
+
+
+def compile_for_records() -> None:
+    """The same for a knowledge base of two fragments, and what refines and explains it."""
+    from partita.kb.clustering import Clustering, Numbers, Subproblem
+    from partita.smc.refine import install, neighbour, partitions
+
+    model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
+    clustering = Clustering(model, 2, exact=False)
+    parts = (np.array([1, 2, 1, 1]), np.array([0, 0, 1, 2], np.int32), np.zeros(3))
+    body = b"".join(part.tobytes() for part in parts)
+    kept = Numbers((0.0).hex(), 1, 0, [], 2)
+    here = np.array([1, 2])
+    clustering.restore(here, model.validate(fragments), np.array([1, 1]), [Subproblem(0, 2, 2, 3, body)], kept)
+    engine = clustering.engine
+    engine.state = grown(engine.state)
+    members, ids, scores = partitions(engine.state, 0)
+    neighbour(engine, 0, 0)
+    install(engine, [0], members, canonical(ids), scores)
+    clustering.rename_from(np.array([1, 1]), 2)
+    clustering.unsaved()
+    learn_alpha(engine.state)
+    ask(engine)
+
+
+def ask(engine: Engine) -> None:
+    """Questions to a posterior of two observations."""
     engine.posterior.labels()
     engine.posterior.entropy()
     engine.posterior.together(0, [1])

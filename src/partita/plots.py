@@ -1,4 +1,4 @@
-"""Pictures: a clustering with its subproblems, accuracy as data arrive, and how honest the probabilities are.
+"""Pictures: clusterings and their subproblems, accuracy as data arrive, evidence, honest probabilities.
 
 Every function draws on the Axes it is given, or on a new Figure of its own, and returns the Axes. Matplotlib
 is imported on first use and pyplot never, so that nothing opens a window or needs a display::
@@ -10,6 +10,7 @@ is imported on first use and pyplot never, so that nothing opens a window or nee
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -233,6 +234,93 @@ def reliability(calibration: Calibration, ax: Axes | None = None) -> Axes:
     ax.set_aspect("equal")
     ax.set(xlim=(0, 1), yticks=np.linspace(0, 1, 6), xticks=np.linspace(0, 1, 6))
     _tidy(ax)
+    return ax
+
+
+def waterfall(
+    names: Sequence[str], nats: ArrayLike, *, ax: Axes | None = None, title: str | None = None
+) -> Axes:
+    """Draw evidence step by step: each bar begins where the one before ends, the last is their sum.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What each step is.
+    nats : array-like of shape (n,)
+        How much it says: above 0 for being together, below for being apart.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+    title : str, optional
+    """
+    steps = np.asarray(nats, dtype=np.float64)
+    if steps.ndim != 1 or len(steps) != len(names):
+        raise ValueError(f"nats must have shape ({len(names)},), got {steps.shape}")
+    ax = ax or _new_axes((6.0, 0.35 * len(steps) + 1.2))
+    ends = np.cumsum(steps)
+    rows = np.arange(len(steps) + 1)
+    starts, widths = np.append(ends - steps, 0.0), np.append(steps, steps.sum())
+    colours = [PALETTE[2] if width > 0 else PALETTE[4] for width in widths[:-1]] + [INK]
+    ax.barh(rows, widths, left=starts, color=colours, height=0.7)
+    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    reach = max(float(np.abs(np.append(starts, starts + widths)).max()), 1e-9)
+    for row, start, width in zip(rows, starts, widths, strict=True):
+        side = 1.0 if width >= 0 else -1.0
+        text = f"{round(width, 1) or 0.0:+.1f}".replace("-", "\N{MINUS SIGN}")
+        where = (max if side > 0 else min)(start, start + width) + 0.02 * side * reach
+        ax.text(where, row, text, va="center", ha="left" if side > 0 else "right", fontsize="small", color=INK)
+    ax.set_yticks(rows, [*names, "log-odds"])
+    ax.invert_yaxis()
+    ax.margins(x=0.18)
+    ax.set_xlabel("apart  \N{LEFTWARDS ARROW}  nats  \N{RIGHTWARDS ARROW}  together")
+    if title:
+        ax.set_title(title)
+    _tidy(ax)
+    return ax
+
+
+def together_map(
+    probability: ArrayLike,
+    labels: ArrayLike,
+    *,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Axes:
+    """Draw how probable it is that observations are together, two by two, with the clusters outlined.
+
+    Parameters
+    ----------
+    probability : array-like of shape (n, n)
+        As ``posterior.together`` gives it.
+    labels : array-like of shape (n,)
+        The clusters to outline; those of one must stand side by side.
+    names : sequence of str, optional
+        What each cluster is called; written beside it.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure unless given.
+    title : str, optional
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    matrix, codes = np.asarray(probability, dtype=np.float64), np.asarray(labels)
+    if matrix.ndim != 2 or matrix.shape != (len(codes), len(codes)):
+        raise ValueError(f"probability must have shape ({len(codes)}, {len(codes)}), got {matrix.shape}")
+    ax = ax or _new_axes((6.0, 6.0))
+    shades = LinearSegmentedColormap.from_list("together", ["white", PALETTE[0]])
+    ax.imshow(matrix, cmap=shades, vmin=0.0, vmax=1.0)
+    borders = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1], True])
+    for start, end in zip(borders[:-1], borders[1:], strict=True):
+        corner = (start - 0.5, start - 0.5)
+        ax.add_patch(Rectangle(corner, end - start, end - start, fill=False, edgecolor=INK, linewidth=1.0))
+    middles = (borders[:-1] + borders[1:] - 1) / 2.0
+    ax.set_yticks(middles, list(names) if names is not None else [""] * len(middles))
+    ax.set_xticks([])
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    if title:
+        ax.set_title(title)
     return ax
 
 

@@ -29,7 +29,7 @@ PASSES = 3  # of clustering and learning in turn
 SAMPLE = 2000  # fragments that are clustered to learn from
 PARTICLES = 5
 EXACT = 500  # fragments up to which a sample is clustered without candidates
-PSEUDO = 500.0  # pairs of draws, half of which agree, behind each concentration
+PSEUDO = 100.0  # pairs of draws, half of which agree, behind each concentration
 STRENGTHS = np.geomspace(0.1, 100.0, 13)
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
 

@@ -1,0 +1,1 @@
+"""What ``partita demo`` and ``partita demo points`` do."""
