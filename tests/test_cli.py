@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import partita
-from partita import demo
+from partita.demo import points as demo
 from partita.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -23,7 +23,7 @@ def invoke(*arguments):
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory):
     picture = tmp_path_factory.mktemp("demo") / "picture.png"
-    return invoke("demo", "--output", picture, "--seed", 1), picture
+    return invoke("demo", "points", "--output", picture, "--seed", 1), picture
 
 
 def test_demo_prints_a_row_for_each_data_set(demonstration):
@@ -61,7 +61,7 @@ def test_seed_determines_the_demo(demonstration, tmp_path):
     def untimed(output):
         return re.sub(r"\d+\.\d+ s\b|Picture.*", "", output)
 
-    again = invoke("demo", "-o", tmp_path / "again.png", "--seed", 1)
+    again = invoke("demo", "points", "-o", tmp_path / "again.png", "--seed", 1)
     assert untimed(again.output) == untimed(demonstration[0].output)
     assert (tmp_path / "again.png").read_bytes() == demonstration[1].read_bytes()
 
@@ -86,7 +86,7 @@ def test_demo_scores_as_many_points_as_seen():
 )
 def test_bad_output_is_refused_before_the_work(tmp_path, monkeypatch, name, reason):
     monkeypatch.setattr(demo, "run", lambda *_: pytest.fail("the work has begun"))
-    result = invoke("demo", "--output", tmp_path / name)
+    result = invoke("demo", "points", "--output", tmp_path / name)
     assert result.exit_code == 1
     assert result.output.startswith("Cannot write")
     assert reason in result.output
@@ -98,7 +98,7 @@ def test_failure_while_writing_is_reported(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(demo, "run", lambda *_: FullDisk())
-    result = invoke("demo", "--output", tmp_path / "picture.png")
+    result = invoke("demo", "points", "--output", tmp_path / "picture.png")
     assert result.exit_code == 1
     assert "No space left on device" in result.output
 
@@ -134,7 +134,7 @@ def test_examples_of_how_it_works_are_true():
     assert failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/how-it-works.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/how-it-works.md", "docs/knowledge-base.md"])
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]

@@ -61,6 +61,22 @@ def fragments() -> tuple[list[dict[str, Any]], dict[str, str]]:
     return rows, truth
 
 
+def make_way(path: Path) -> None:
+    """Remove what an earlier demonstration has left there; ValueError if it is anything else."""
+    if not path.exists():
+        return
+    ids = {row["id"] for row in fragments()[0]}
+    try:
+        with partita.kb.open(path, create=False) as kb:
+            untouched = set(kb.labels()) == ids and not kb.judgements()
+    except (partita.kb.StoreError, ValueError):
+        untouched = False
+    if not untouched:
+        raise ValueError(f"{path} exists and is not what a demonstration leaves: name another file, --kb FILE")
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
 def run(path: Path, console: Console) -> Figure:
     """Build the knowledge base in a new file, and print what it says.
 

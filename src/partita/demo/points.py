@@ -1,4 +1,4 @@
-"""What ``partita demo`` does: two generated streams, a table, two questions and a picture.
+"""What ``partita demo points`` does: two generated streams, a table, two questions and a picture.
 
 The hyperparameters are fixed, so that only the sampler itself is compiled. Those of the mixture are the ones
 it is drawn with. Those of the circles are found as in the paper (appendix "Experiments"), by the evidence of
@@ -8,13 +8,10 @@ grows with the shape, and the B-cubed F1 is flat beyond a shape of 100.
 
 from __future__ import annotations
 
-import errno
 import math
-import os
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -130,21 +127,6 @@ def closest_call(run: Run) -> Question:
     probability = np.asarray(posterior.together(first, np.arange(len(truth))))
     second = int(np.abs(probability - 0.5).argmin())
     return Question(first, second, float(probability[second]), bool(truth[first] == truth[second]))
-
-
-def check_writable(output: Path) -> None:
-    """Raise OSError if a picture cannot be written there, as far as that can be known before trying."""
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    formats = FigureCanvasBase.get_supported_filetypes()
-    if output.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a directory")
-    if not output.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"there is no directory {output.parent}")
-    if not os.access(output if output.exists() else output.parent, os.W_OK):
-        raise PermissionError(errno.EACCES, "permission denied")
-    if output.suffix[1:].lower() not in formats:
-        raise OSError(errno.EINVAL, f"its suffix must be one of {', '.join(sorted(formats))}")
 
 
 # ---------------------------------------------------------------------- words

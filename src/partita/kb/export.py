@@ -36,7 +36,7 @@ def export(
         raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
     format = format_of(fspath(path), format)
     rows = kinds[what]()
-    if format == "csv" and what == "entities":
+    if format in ("csv", "tsv") and what == "entities":
         rows = map(flat, kb.entities())
     return write(rows, fspath(path), format)
 

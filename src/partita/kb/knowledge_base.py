@@ -316,16 +316,20 @@ class KnowledgeBase:
                 try:
                     told = self._live().condition(*bonds, [pair])
                 except ValueError:
-                    raise ValueError(self._contradiction(connection, kind, first, second)) from None
+                    raise ValueError(self._contradiction(connection, number, kind, first, second)) from None
                 journal.tell(told, judgement=number)
         return number
 
-    def _contradiction(self, connection: Connection, kind: str, first: str, second: str) -> str:
+    def _contradiction(
+        self, connection: Connection, number: int, kind: str, first: str, second: str
+    ) -> str:
         opposite = "separate" if kind == "confirm" else "confirm"
         listed = ", ".join(
             f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
             for row in self._judgements(connection)
-            if row.kind == opposite or {row.first, row.second} & {first, second}
+            if row.number != number
+            and row.kind != "unsure"
+            and (row.kind == opposite or {row.first, row.second} & {first, second})
         )
         return (
             f"cannot {kind} {first!r} and {second!r}: it contradicts earlier judgements; undo one of {listed}"

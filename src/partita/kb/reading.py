@@ -128,7 +128,8 @@ def _rows(path: str, format: str | None) -> Iterator[tuple[Row, dict[str, Any]]]
 
 def _opened(path: str, stack: ExitStack) -> io.BufferedReader:
     if path == STANDARD:
-        return cast(io.BufferedReader, sys.stdin.buffer)
+        stream = cast(io.BufferedReader, sys.stdin.buffer)
+        return stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # one that replaces it
     opener = gzip.open if is_zipped(path) else open
     return cast(io.BufferedReader, stack.enter_context(opener(path, "rb")))
 

@@ -45,6 +45,8 @@ class Store:
     def __init__(self, target: str | PathLike[str], create: bool = True) -> None:
         self.name = fspath(target)
         url = url_of(self.name)
+        if url.password:
+            self.name = url.render_as_string()  # which hides it
         self.is_sqlite = url.get_backend_name() == "sqlite"
         if self.is_sqlite and url.database and not url.database.startswith("file:"):
             check_file(Path(url.database), create)
@@ -56,6 +58,9 @@ class Store:
                 with self.writing(locked=False) as connection:
                     prepare(connection)
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+            if "psycopg" in str(error):
+                hint = 'for PostgreSQL, pip install "partita[postgresql]"'
+                raise StoreError(f"cannot open {self.name}: psycopg is not installed; {hint}") from None
             raise StoreError(f"cannot open {self.name}: {error}") from None
 
     @contextmanager

@@ -1,23 +1,14 @@
-"""The command line: ``partita …``. Each command imports what it needs when it runs, so that help is quick."""
+"""Commands that need no knowledge base: the demonstration, and the paper's experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from partita import __version__
-
-app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"partita {__version__}")
-        raise typer.Exit
 
 
 @contextmanager
@@ -52,39 +43,52 @@ def _bar(total: int) -> Iterator[Callable[[str, int], None]]:
         progress.update(task, description="done", completed=total)
 
 
-@app.callback()
-def partita(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Cluster data as they arrive, and say how sure each answer is."""
+class Demo(StrEnum):
+    """What there is to show."""
+
+    entities = "entities"
+    points = "points"
 
 
-@app.command()
 def demo(
+    what: Annotated[
+        Demo, typer.Argument(help="Fragments that become entities, or points in the plane.")
+    ] = Demo.entities,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the picture; the suffix says which format.")
     ] = Path("partita-demo.png"),
-    seed: Annotated[int, typer.Option(min=0, help="Which data to generate.")] = 0,
+    kb: Annotated[
+        Path, typer.Option("--kb", help="Entities: where to keep the knowledge base.")
+    ] = Path("partita-demo.db"),
+    seed: Annotated[int, typer.Option(min=0, help="Points: which data to generate.")] = 0,
 ) -> None:
-    """Cluster two generated data sets and draw what came out.
+    """Turn fragments about things that share names into a knowledge base, or cluster points.
 
-    The first run also compiles the sampler, which takes a few seconds; later runs find it on disk.
+    The first run also compiles the sampler, which takes some seconds; later runs find it on disk.
     """
     from rich.console import Console
 
-    from partita.demo import check_writable, run
+    from partita.demo import check_writable
 
     with _writing(output):
         check_writable(output)
-    figure = run(seed, Console())
+    if what is Demo.points:
+        from partita.demo import points
+
+        figure = points.run(seed, Console())
+    else:
+        from partita.demo import entities
+
+        with _failing():
+            entities.make_way(kb)
+            figure = entities.run(kb, Console())
     with _writing(output):
         figure.savefig(output, dpi=110)
     typer.echo(f"Picture written to {output}")
+    if what is Demo.entities:
+        typer.echo(f"Knowledge base written to {kb}; try: partita search {kb} gutenberg")
 
 
-@app.command()
 def reproduce(
     name: Annotated[
         str,

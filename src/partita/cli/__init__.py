@@ -1,0 +1,69 @@
+"""The command line: ``partita …``. Each command imports what it needs when it runs, so that help is quick.
+
+The modules: ``filling`` has the commands that put data into a knowledge base or take it out, ``asking`` those
+that read one, ``judging`` those with which a human corrects it, ``schema`` those about its attributes,
+``experiments`` those that need none. What they share: ``arguments``, ``session`` (opening, errors, progress,
+what is printed), and ``drawing`` (what answers look like in a terminal).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from partita import __version__
+from partita.cli import asking, experiments, filling, judging, schema
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"partita {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def partita(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Cluster data as they arrive, and say how sure each answer is.
+
+    A knowledge base begins with [bold]partita build contacts.csv -o contacts.db[/bold].
+    """
+
+
+PANELS = {
+    "Fill a knowledge base": (
+        filling.build,
+        filling.add,
+        filling.remove,
+        filling.refine,
+        filling.relearn,
+    ),
+    "Ask it": (
+        asking.entities,
+        asking.show,
+        asking.search,
+        asking.explain,
+        asking.events,
+        asking.stats,
+    ),
+    "Correct it": (
+        judging.uncertain,
+        judging.confirm,
+        judging.separate,
+        judging.unsure,
+        judging.undo,
+        judging.judgements,
+    ),
+    "Take it elsewhere": (asking.export, asking.labels, asking.evaluate),
+    "Without a knowledge base": (experiments.demo, experiments.reproduce),
+}
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(schema.app, name="schema", rich_help_panel="Fill a knowledge base")

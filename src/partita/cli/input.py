@@ -1,0 +1,117 @@
+"""Fragments from the files that a command names, with advice where they are not what was meant."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from partita.cli.arguments import Format
+from partita.cli.session import is_sqlite, nearby, note, progress
+
+if TYPE_CHECKING:
+    from partita.kb.fragments import Fragment, FragmentReader
+
+# What divides a row into fields, but is not a comma, semicolon, tab or bar.
+DIVIDERS = re.compile(r"\w\s*[:^~#/\\\x01\x1f]\s*\w|\w {2,}\w")
+
+
+@dataclass
+class Input:
+    """Which files to read, and how."""
+
+    paths: list[str]
+    id: str | None = None
+    no_id: bool = False
+    source: str | None = None
+    ignore: list[str] = field(default_factory=list)
+    format: Format | None = None
+    skip_empty: bool = False
+
+    def __post_init__(self) -> None:
+        if self.id is not None and self.no_id:
+            raise ValueError("--id and --no-id exclude each other")
+
+    def reader(self) -> FragmentReader:
+        """What makes fragments of rows."""
+        from partita.kb.fragments import ID, SOURCE, FragmentReader
+
+        id_field = None if self.no_id else self.id or ID
+        return FragmentReader(id_field, self.source or SOURCE, self.ignore, self.skip_empty)
+
+    def rows(self) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The rows of all files, with their numbers."""
+        from partita.kb.files import read
+
+        check_are_data(self.paths)
+        return read(self.paths, None if self.format is None else self.format.value)
+
+    def fragments(self, reader: FragmentReader) -> Iterator[Fragment]:
+        """The fragments of all files, of which there must be one; ValueError if there is none."""
+        found = reader.read(self._looked_at(self.rows()))
+        first = next(found, None)
+        if first is None:
+            raise ValueError(f"{', '.join(self.paths)}: there is no row that says anything")
+        return chain([first], found)
+
+    def count(self) -> int | None:
+        """How many rows there are, if somebody watches the progress and they can be read twice."""
+        if not sys.stderr.isatty() or not all(path != "-" for path in self.paths):
+            return None
+        if any(Path(path).exists() and not Path(path).is_file() for path in self.paths):
+            return None  # a pipe
+        with progress("reading", None) as report:
+            n = 0
+            for n, _ in enumerate(self.rows(), 1):
+                if n % 1000 == 0:
+                    report(n)
+        return n
+
+    def _looked_at(self, rows: Iterator[tuple[Any, dict[str, Any]]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The same rows; the first of each file is looked at for the usual mistakes."""
+        file = None
+        for row, fields in rows:
+            if row.file != file:
+                file = row.file
+                self._check(file, fields)
+            yield row, fields
+
+    def _check(self, file: str, fields: dict[str, Any]) -> None:
+        if len(fields) == 1 and self._is_table(file):
+            check_divided(file, next(iter(fields)))
+        if "id" not in fields and self.id is None and not self.no_id:
+            like = [name for name in fields if re.search(r"(?i)(^|[_\W])(id|key|nr|no)$|[a-z]I[dD]$", name)]
+            hint = f"; if {like[0]!r} has them, --id {like[0]}" if like else ""
+            note(f"Note: {file} has no field 'id', so ids are made of what each row says{hint}.")
+
+    def _is_table(self, file: str) -> bool:
+        if self.format is not None:
+            return self.format in (Format.csv, Format.tsv)
+        return file.lower().removesuffix(".gz").endswith((".csv", ".tsv")) or file == "standard input"
+
+
+def check_divided(file: str, column: str) -> None:
+    """Whether a file with one column should have had more: ValueError if it is certain, else a note."""
+    message = (
+        f"{file} has a single column, {column!r}; columns must be divided by commas, semicolons, tabs or bars"
+    )
+    if DIVIDERS.search(column):
+        raise ValueError(message)
+    note(f"Note: {message}, if there should be more.")
+
+
+def check_are_data(paths: list[str]) -> None:
+    """Raise ValueError for a knowledge base among the data, FileNotFoundError for a name misspelt."""
+    for path in paths:
+        if path != "-" and Path(path).is_file() and is_sqlite(Path(path)):
+            raise ValueError(
+                f"{path} is a knowledge base, not data; its fragments are had by partita export {path} "
+                "fragments.jsonl --what fragments"
+            )
+        near = None if path == "-" or Path(path).exists() else nearby(Path(path))
+        if near is not None and not set(path) & set("*?["):
+            raise FileNotFoundError(f"there is no file {path}; did you mean {near}?")

@@ -1,0 +1,213 @@
+"""Commands with which a human corrects a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from partita.cli import arguments as args
+from partita.cli.session import answered, console, note, opened, print_json, print_json_lines, refusing
+
+if TYPE_CHECKING:
+    from partita.kb import KnowledgeBase
+    from partita.kb.questions import Question
+
+ANSWERS = {"y": "confirm", "n": "separate", "u": "unsure"}
+MATTERS = 0.005  # expected wrong pairs that an answer must remove for the question to be put to people
+NOTHING = "There is nothing uncertain to ask."
+SAID = {"confirm": "the same", "separate": "different", "unsure": "undecidable"}
+
+
+@refusing
+def uncertain(
+    kb: args.Base,
+    limit: Annotated[int, typer.Option(min=1, help="How many questions at most.")] = 10,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Go through them: y(es), n(o), u(nsure), s(kip), q(uit).")
+    ] = False,
+    user: args.User = None,
+    json: args.Json = False,
+) -> None:
+    """List the questions that are worth asking a human, the most useful first.
+
+    With --ask each answer is recorded at once, and the next question is the most useful one after it.
+    """
+    with opened(kb) as base:
+        if ask:
+            ask_all(base, limit, user, json)
+            return
+        found = base.uncertain(limit)
+    if json:
+        print_json_lines(question.as_dict() for question in found)
+        return
+    from partita.cli import drawing
+
+    out, worth = console(), [question for question in found if question.value >= MATTERS]
+    for number, question in enumerate(worth, 1):
+        drawing.question(out, number, question)
+    note(f"Answer them with partita uncertain {kb} --ask" if worth else NOTHING)
+
+
+@refusing
+def confirm(
+    kb: args.Base, a: args.First, b: args.Second, user: args.User = None, json: args.Json = False
+) -> None:
+    """Say that two fragments, or entities, are of the same thing."""
+    judge_and_report(kb, "confirm", a, b, user, json)
+
+
+@refusing
+def separate(
+    kb: args.Base, a: args.First, b: args.Second, user: args.User = None, json: args.Json = False
+) -> None:
+    """Say that two fragments, or entities, are not of the same thing."""
+    judge_and_report(kb, "separate", a, b, user, json)
+
+
+@refusing
+def unsure(
+    kb: args.Base, a: args.First, b: args.Second, user: args.User = None, json: args.Json = False
+) -> None:
+    """Say that nobody can tell, so that it is not asked again."""
+    judge_and_report(kb, "unsure", a, b, user, json)
+
+
+@refusing
+def undo(
+    kb: args.Base,
+    judgement: Annotated[
+        int,
+        typer.Argument(metavar="JUDGEMENT", help="Its number, as judgements lists it.", show_default=False),
+    ],
+    user: args.User = None,
+    json: args.Json = False,
+) -> None:
+    """Take a judgement back."""
+    with opened(kb) as base:
+        before = base.stats()["events"]
+        base.undo(judgement, user=user)
+        events = base.events(since=before)
+    if json:
+        print_json({"undone": judgement, "events": [event.as_dict() for event in events]})
+        return
+    typer.echo(f"Judgement {judgement} is undone.")
+    print_consequences(events)
+
+
+@refusing
+def judgements(kb: args.Base, json: args.Json = False) -> None:
+    """List all judgements, those undone as well."""
+    with opened(kb) as base:
+        found = base.judgements()
+    if json:
+        print_json_lines(row.as_dict() for row in found)
+        return
+    if not found:
+        note("Nobody has judged anything yet.")
+        return
+    from partita.cli import drawing
+
+    drawing.judgements(console(), found)
+
+
+# ---------------------------------------------------------------------- the work
+
+
+def judge_and_report(kb: str, kind: str, a: str, b: str, user: str | None, json: bool) -> None:
+    """Record a judgement, and say what came of it."""
+    with opened(kb) as base:
+        report = judge(base, kind, a, b, user)
+    if json:
+        print_json({**report, "events": [event.as_dict() for event in report["events"]]})
+        return
+    print_judgement(report)
+    note(f"To take it back: partita undo {kb} {report['judgement']}")
+
+
+def judge(base: KnowledgeBase, kind: str, a: str, b: str, user: str | None) -> dict[str, Any]:
+    """Record a judgement; its number, what it is about, and what came of it."""
+    methods: dict[str, Callable[..., int]] = {
+        "confirm": base.confirm,
+        "separate": base.separate,
+        "unsure": base.unsure,
+    }
+    before = base.stats()["events"]
+    number = methods[kind](a, b, user=user)
+    row = next(row for row in reversed(base.judgements()) if row.number == number)
+    report = {"judgement": number, "kind": kind, "first": row.first, "second": row.second, "user": row.user}
+    return {**report, "events": base.events(since=before)}
+
+
+def print_judgement(report: dict[str, Any]) -> None:
+    """A judgement and its consequences, in words."""
+    from partita.cli.session import safe
+
+    said = f"{report['first']} and {report['second']} are {SAID[report['kind']]}"
+    typer.echo(safe(f"Judgement {report['judgement']} by {report['user']}: {said}."))
+    print_consequences(report["events"])
+
+
+def print_consequences(events: list[Any]) -> None:
+    """What has changed because of a judgement."""
+    from partita.cli.drawing import event_in_words
+    from partita.cli.session import safe
+
+    changes = [event for event in events if event.entity is not None]
+    for event in changes:
+        typer.echo(f"  {safe(event_in_words(event))}")
+    if not changes:
+        typer.echo("  No entity has changed.")
+
+
+# ---------------------------------------------------------------------- a conversation
+
+
+def ask_all(base: KnowledgeBase, limit: int, user: str | None, json: bool) -> None:
+    """Ask question after question, and record the answers."""
+    from partita.cli import drawing
+
+    out, count = console(error=json), 0
+    for number, question in enumerate(open_questions(base, limit), 1):
+        drawing.question(out, number, question)
+        answer = prompt()
+        if answer == "q":
+            break
+        if answer == "s":
+            continue
+        try:
+            report = judge(base, ANSWERS[answer], question.first, question.second, user)
+        except ValueError as error:
+            note(f"Error: {error}")
+            continue
+        count += 1
+        if json:
+            print_json({**report, "events": [event.as_dict() for event in report["events"]]})
+        else:
+            print_judgement(report)
+            typer.echo()
+    note(f"{count} answered." if count else "Nothing answered.")
+
+
+def open_questions(base: KnowledgeBase, limit: int) -> Iterator[Question]:
+    """The most useful question at each time, none of them twice."""
+    asked: set[tuple[str, str]] = set()
+    for _ in range(limit):
+        found = [q for q in base.uncertain(len(asked) + 1) if (q.first, q.second) not in asked]
+        if not found or found[0].value < MATTERS:
+            note(NOTHING)
+            return
+        asked.add((found[0].first, found[0].second))
+        yield found[0]
+
+
+def prompt() -> str:
+    """The answer: y, n, u, s or q; the end of the input is q."""
+    while True:
+        answer = answered("The same? y/n, u(nsure), s(kip), q(uit):")
+        if answer is None:
+            return "q"
+        if answer[:1] in (*ANSWERS, "s", "q") and answer:
+            return answer[0]
+        note("Please answer y, n, u, s or q.")

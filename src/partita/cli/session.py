@@ -1,0 +1,225 @@
+"""What every command does: open the knowledge base, print answers, show progress, turn errors into advice.
+
+Answers go to standard output, as text or as JSON; notes, progress and errors go to standard error. Whatever
+comes from data is printed as it is but for control characters, which are escaped: a terminal must not obey
+them, and Rich must not take a name in brackets for markup.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from partita.kb import KnowledgeBase
+
+DATA = (
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".parquet",
+    ".pq",
+    ".gz",
+)  # names of data, not of stores
+SQLITE = b"SQLite format 3\x00"
+WIDE = 10_000  # columns where no terminal sets a limit, so that what is piped on is whole
+# Control characters, and those that change the direction of what follows them.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+P = ParamSpec("P")
+R = TypeVar("R")
+NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def safe(text: object) -> str:
+    """Text without characters that a terminal obeys: they are written as in a Python string."""
+    return CONTROL.sub(lambda match: NAMED.get(match[0]) or _escape(match[0]), str(text))
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def console(error: bool = False) -> Console:
+    """A console that prints what it is given, as wide as the terminal, or as it needs to be without one."""
+    from rich.console import Console
+
+    stream = sys.stderr if error else sys.stdout
+    limited = stream.isatty() or "COLUMNS" in os.environ
+    return Console(
+        file=stream,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        soft_wrap=False,
+        width=None if limited else WIDE,
+    )
+
+
+def note(text: str) -> None:
+    """Say something beside the answer."""
+    typer.echo("\n".join(map(safe, text.split("\n"))), err=True)
+
+
+def answered(question: str) -> str | None:
+    """What the user says to a question on standard error; None at the end of the input."""
+    typer.echo(f"{safe(question)} ", nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        typer.echo(err=True)
+        return None
+    return line.strip().lower()
+
+
+def print_json(document: Any) -> None:
+    """A JSON document on one line, which no terminal obeys."""
+    text = json.dumps(document, ensure_ascii=False, default=str)
+    typer.echo(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def print_json_lines(documents: Iterable[Any]) -> None:
+    """One JSON document a line."""
+    for document in documents:
+        print_json(document)
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def refusing(command: Callable[P, R]) -> Callable[P, R]:
+    """A command whose errors are messages: exit code 1 if something was refused, 130 if interrupted."""
+
+    @functools.wraps(command)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except BrokenPipeError:
+            raise  # whoever reads the output has had enough
+        except KeyboardInterrupt:
+            note("Interrupted. Everything committed before is kept; run the same command again to go on.")
+            raise typer.Exit(130) from None
+        except Exception as error:
+            if not _is_expected(error):
+                raise
+            refuse(_message(error))
+
+    return guarded
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether an error is about what was asked for; others are mistakes of ours."""
+    if isinstance(error, typer.BadParameter | typer.Exit | typer.Abort):
+        return False
+    names = {kind.__name__ for kind in type(error).__mro__}  # StoreError, without importing the store
+    return isinstance(error, OSError | ValueError | KeyError) or "StoreError" in names
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, KeyError) and error.args:
+        return str(error.args[0])
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def refuse(message: str) -> NoReturn:
+    """Say why something cannot be done, and end with exit code 1."""
+    note(f"Error: {message}")
+    raise typer.Exit(1)
+
+
+# ---------------------------------------------------------------------- opening
+
+
+@contextmanager
+def opened(target: str) -> Iterator[KnowledgeBase]:
+    """A knowledge base that is there already."""
+    check_is_store(target)
+    from partita import kb
+
+    with kb.open(target, create=False) as base:
+        yield base
+
+
+def check_is_store(target: str) -> None:
+    """Raise ValueError if a knowledge base was meant and something else named."""
+    if "://" in target:
+        return
+    path = Path(target)
+    if path.is_file() and path.suffix.lower() in DATA and not is_sqlite(path):
+        raise ValueError(
+            f"{target} is data, not a knowledge base: the knowledge base comes first; "
+            f"to make one of it, partita build {target} -o {path.stem}.db"
+        )
+    if not path.exists():
+        near = nearby(path)
+        raise ValueError(
+            f"there is no knowledge base {target}"
+            + (f"; did you mean {near}?" if near else f": build one with partita build DATA -o {target}")
+        )
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file begins as those of SQLite do."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
+
+
+def nearby(path: Path) -> str | None:
+    """A file in the same folder with a name like this one's."""
+    import difflib
+
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return None
+    near = difflib.get_close_matches(path.name, names, 1, 0.75)
+    return str(path.parent / near[0]) if near else None
+
+
+# ---------------------------------------------------------------------- progress
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A bar with rate and remaining time, on terminals only; call what it gives with how many are done."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}", markup=False),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
+        task = bar.add_task(what, total=total, rate="")
+
+        def report(done: int) -> None:
+            bar.update(task, completed=done)
+            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            bar.update(task, rate="" if speed is None else f"{speed:,.0f}/s")
+
+        yield report
