@@ -226,15 +226,16 @@ def own_counts(added, feature, repeated, rare):
 
 
 @inner
-def new_word(added, pool, tokens, base, start, capacity, rare, first, last):
+def new_word(added, pool, tokens, base, start, capacity, rare, in_common, first, last):
     """log-probability of the letters of a word that is new to the cluster.
 
-    Those of a common word are given; what counts is how much better they make the rare ones.
+    Those of a common word are given; what counts is how much better they make the rare ones. The cluster may
+    have letters ``in_common`` words.
     """
     total, product = 0.0, 1.0
     for t in range(first, last):
         context, letter, repeated = tokens[t, 0], tokens[t, 1], tokens[t, 2]
-        c_rare, c_common = count_of_pair(pool, start, capacity, context, True, True)
+        c_rare, c_common = count_of_pair(pool, start, capacity, context, True, in_common)
         n_rare, n_common = count_of_pair(pool, start, capacity, letter, c_rare > 0, c_common > 0)
         if repeated:
             own_rare, own_common = own_counts(added, context, repeated & 1, rare)
@@ -263,7 +264,7 @@ def note(added, tokens, first, last):
 @inner
 def words_gain(
     added, pool, words, tokens, base, kind, start, capacity, phi, first, last,
-    common, spelled, n_words, n_common,
+    common, in_common, spelled, n_words, n_common,
 ):  # fmt: skip
     """log-probability of the words of a value that is new to the cluster.
 
@@ -291,7 +292,9 @@ def words_gain(
             rare = kind[w] == RARE
             spelled += rare
             if spelled > 0:
-                total += new_word(added, pool, tokens, base, start, capacity, rare, words[i, 1], words[i, 2])
+                total += new_word(
+                    added, pool, tokens, base, start, capacity, rare, in_common, words[i, 1], words[i, 2]
+                )
             else:
                 note(added, tokens, words[i, 1], words[i, 2])
         if not 1e-200 < product < 1e200:
@@ -313,6 +316,7 @@ def group_gain(
     strength = theta[a]
     total = 0.0
     n_words = n_common = spelled = composed = np.int64(-1)
+    in_common = False
     several = groups[g, 2] - groups[g, 1] > 1
     for k in range(groups[g, 1], groups[g, 2]):
         v = items[k]
@@ -332,13 +336,14 @@ def group_gain(
             n_common = count_of(pool, start, capacity, totals[a, COMMON_WORDS])
             spelled = count_of(pool, start, capacity, totals[a, SPELLED])
             composed = count_of(pool, start, capacity, totals[a, N_COMPOSED])
+            in_common = n_words > spelled  # not all of its words are rare, and there once
         common = kind[v] == VALUE
         composed += not common
         if common and composed == 0 and not several:
             continue
         gain, spelled = words_gain(
             added, pool, words, tokens, base, kind, start, capacity, phi[a], first, word,
-            common, spelled, n_words, n_common,
+            common, in_common, spelled, n_words, n_common,
         )  # fmt: skip
         total += gain
         n_words += length
