@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import partita
-from partita.demo import points as demo
 from partita.cli import app
+from partita.demo import points as demo
 
 ROOT = Path(__file__).parents[1]
 PNG = b"\x89PNG\r\n\x1a\n"

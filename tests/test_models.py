@@ -46,7 +46,7 @@ class LibraryMarginal:
 
     def __call__(self, members):
         members = np.asarray(members, np.int64)
-        self.engine.fill(1, members)
+        self.engine.fill_all(np.array([1]), [np.asarray(members, np.int64)])
         return float(views(self.engine.state)[1]["score"][1]) - math.lgamma(len(members))
 
 

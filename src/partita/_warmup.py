@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from threading import Timer
+from time import perf_counter
 
 import numpy as np
 from numba import typeof, types
@@ -18,14 +19,15 @@ from partita.models.base import CompiledModel
 from partita.models.gaussian import Gaussian
 from partita.models.record import Record
 from partita.smc.bonds import no_bonds
-from partita.smc.engine import Engine
 from partita.smc.concentration import learn_alpha
+from partita.smc.engine import Engine
 from partita.smc.packing import unpack
 from partita.smc.refine import canonical
 from partita.smc.state import STATE, Settings, grown
 from partita.smc.step import stream
 
-PATIENCE = 0.4  # seconds; to read the loop from the cache takes a tenth
+PATIENCE = 0.6  # seconds; to read the loop from the cache takes a fraction of that
+COMPILING = 4.0  # seconds that compiling it takes at least
 
 
 def warm_up(model: CompiledModel, n_features: int) -> None:
@@ -37,6 +39,7 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
         command = [sys.executable, "-c", f"from partita._warmup import {rest} as c; c()"]
         helpers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
+    began = perf_counter()
     timer = Timer(PATIENCE, call_for_help)
     timer.start()
     try:
@@ -47,6 +50,8 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
         timer.cancel()
         timer.join()
     for helper in helpers:
+        if perf_counter() - began < COMPILING:
+            helper.kill()  # the loop was there, so the rest will be, too
         helper.wait()  # should it fail, this process compiles on demand
 
 
@@ -85,7 +90,9 @@ def compile_for_records() -> None:
     body = b"".join(part.tobytes() for part in parts)
     kept = Numbers((0.0).hex(), 1, 0, [], 2)
     here = np.array([1, 2])
-    clustering.restore(here, model.validate(fragments), np.array([1, 1]), [Subproblem(0, 2, 2, 3, body)], kept)
+    clustering.restore(
+        here, model.validate(fragments), np.array([1, 1]), [Subproblem(0, 2, 2, 3, body)], kept
+    )
     engine = clustering.engine
     engine.state = grown(engine.state)
     members, ids, scores = partitions(engine.state, 0)

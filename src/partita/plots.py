@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -262,15 +263,18 @@ def waterfall(
     colours = [PALETTE[2] if width > 0 else PALETTE[4] for width in widths[:-1]] + [INK]
     ax.barh(rows, widths, left=starts, color=colours, height=0.7)
     ax.axvline(0.0, color=GREY, linewidth=0.8)
-    reach = max(float(np.abs(np.append(starts, starts + widths)).max()), 1e-9)
-    for row, start, width in zip(rows, starts, widths, strict=True):
+    edges = np.concatenate([starts, starts + widths, [0.0]])
+    reach = max(float(np.ptp(edges)), 1e-9)
+    for row, (start, width) in enumerate(zip(starts.tolist(), widths.tolist(), strict=True)):
         side = 1.0 if width >= 0 else -1.0
         text = f"{round(width, 1) or 0.0:+.1f}".replace("-", "\N{MINUS SIGN}")
         where = (max if side > 0 else min)(start, start + width) + 0.02 * side * reach
-        ax.text(where, row, text, va="center", ha="left" if side > 0 else "right", fontsize="small", color=INK)
+        ax.text(
+            where, row, text, va="center", ha="left" if side > 0 else "right", fontsize="small", color=INK
+        )
     ax.set_yticks(rows, [*names, "log-odds"])
     ax.invert_yaxis()
-    ax.margins(x=0.18)
+    ax.set_xlim(edges.min() - 0.15 * reach, edges.max() + 0.15 * reach)
     ax.set_xlabel("apart  \N{LEFTWARDS ARROW}  nats  \N{RIGHTWARDS ARROW}  together")
     if title:
         ax.set_title(title)
@@ -310,7 +314,7 @@ def together_map(
     shades = LinearSegmentedColormap.from_list("together", ["white", PALETTE[0]])
     ax.imshow(matrix, cmap=shades, vmin=0.0, vmax=1.0)
     borders = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1], True])
-    for start, end in zip(borders[:-1], borders[1:], strict=True):
+    for start, end in pairwise(borders.tolist()):
         corner = (start - 0.5, start - 0.5)
         ax.add_patch(Rectangle(corner, end - start, end - start, fill=False, edgecolor=INK, linewidth=1.0))
     middles = (borders[:-1] + borders[1:] - 1) / 2.0

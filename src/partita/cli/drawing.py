@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 VALUES = 3  # of an attribute, in lists
 IDS = 8  # of an entity's fragments, in sentences
 HALF = 10  # characters of a bar on one side of zero
+WIDE = 100  # characters of a line that has room for what fragments say, too
 FOR, AGAINST = "green", "red"
 LONGEST = 60  # characters of a value, in tables
 ATTRIBUTES = 4  # that lists of entities show
@@ -246,7 +247,8 @@ def number(value: object) -> str:
 def explanation(console: Console, found: Explanation) -> None:
     """Why two fragments are together or apart: a waterfall."""
     console.print(cell(verdict(found), "bold"))
-    console.print(Padding(waterfall(found, console.options.ascii_only), (1, 0)))
+    wide = console.width >= WIDE
+    console.print(Padding(waterfall(found, console.options.ascii_only, wide), (1, 0)))
     console.print(clusterings(found))
     if found.events:
         console.print()
@@ -264,28 +266,30 @@ def verdict(found: Explanation) -> str:
     return f"{found.first} and {found.second} are {held}, because {decided}. The evidence alone: {sure}."
 
 
-def waterfall(found: Explanation, ascii_only: bool) -> Table:
-    """Each step's evidence as a bar to the left or right of zero, with its nats and the sum so far."""
-    made = table("evidence", found.first, found.second, "nats", "", "sum")
-    for column in (made.columns[3], made.columns[5]):
-        column.justify = "right"
-    made.columns[1].header, made.columns[2].header = cell(found.first), cell(found.second)
-    made.columns[4].header = Text("different".rjust(HALF) + axis_of(ascii_only) + "same".ljust(HALF))
-    made.columns[0].no_wrap = made.columns[4].no_wrap = True
+def waterfall(found: Explanation, ascii_only: bool, wide: bool) -> Table:
+    """Each step's evidence as a bar to the left or right of zero, with its nats and the sum so far.
+
+    Where it is ``wide`` enough, what the two fragments say stands beside it.
+    """
+    said = (found.first, found.second) if wide else ()
+    made = table("evidence", *said, "nats", "", "sum", right=("nats", "sum"))
+    for column, id in zip(made.columns[1:], said, strict=False):
+        column.header = cell(id)
+    made.columns[-2].header = Text("different".rjust(HALF) + axis_of(ascii_only) + "same".ljust(HALF))
+    made.columns[0].no_wrap = made.columns[-2].no_wrap = True
     largest = max((abs(step.nats) for step in found.steps), default=0.0)
     total = 0.0
     for step in found.steps:
         total += step.nats
         made.add_row(
             cell(step.attribute),
-            cell(values(step.first)),
-            cell(values(step.second)),
+            *(cell(values(given)) for given in (step.first, step.second) if wide),
             cell(signed(step.nats)),
             bar(step.nats, largest, ascii_only),
             cell(signed(total)),
         )
     made.add_section()
-    made.add_row(cell("log-odds", "bold"), "", "", "", "", cell(signed(found.log_odds), "bold"))
+    made.add_row(cell("log-odds", "bold"), *[""] * (len(said) + 2), cell(signed(found.log_odds), "bold"))
     return made
 
 

@@ -57,9 +57,9 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the picture; the suffix says which format.")
     ] = Path("partita-demo.png"),
-    kb: Annotated[
-        Path, typer.Option("--kb", help="Entities: where to keep the knowledge base.")
-    ] = Path("partita-demo.db"),
+    kb: Annotated[Path, typer.Option("--kb", help="Entities: where to keep the knowledge base.")] = Path(
+        "partita-demo.db"
+    ),
     seed: Annotated[int, typer.Option(min=0, help="Points: which data to generate.")] = 0,
 ) -> None:
     """Turn fragments about things that share names into a knowledge base, or cluster points.

@@ -7,8 +7,8 @@ the author had in mind; it is only looked at to tell how many are right.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from time import perf_counter
@@ -25,6 +25,7 @@ from partita.cli import drawing
 from partita.kb.answers import Entity, Event
 from partita.kb.explain import Explanation
 from partita.kb.questions import Question
+from partita.models.folding import words_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +73,9 @@ def make_way(path: Path) -> None:
     except (partita.kb.StoreError, ValueError):
         untouched = False
     if not untouched:
-        raise ValueError(f"{path} exists and is not what a demonstration leaves: name another file, --kb FILE")
+        raise ValueError(
+            f"{path} exists and is not what a demonstration leaves: name another file, --kb FILE"
+        )
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
 
@@ -122,20 +125,27 @@ def ingest(
 
 
 def undone(kb: Any) -> Undone | None:
-    """Of the splits that have lasted, caused by a fragment's coming, that of the largest smaller part."""
-    best: tuple[int, Undone] | None = None
+    """Of the lasting splits of namesakes that a fragment has caused, that of the largest smaller part."""
+    best: tuple[tuple[bool, int], Undone] | None = None
+    now = kb.labels()
     for event in kb.events():
         if event.kind != "split" or event.fragment is None:
             continue
         before = members(kb, event.entity, event.number - 1)
         parts = [members(kb, id, event.number) for id in (event.entity, event.other)]
         parts = [[id for id in part if id in before] for part in parts]
-        size = min(map(len, parts))
-        if size < 1 or not lasts(kb, *parts):
+        if not all(parts) or {now[id] for id in parts[0]} & {now[id] for id in parts[1]}:
             continue
-        if best is None or size > best[0]:
-            best = size, Undone(event, (parts[0], parts[1]))
+        shared = set.intersection(*({word for id in part for word in name_of(kb, id)} for part in parts))
+        rank = bool(shared), min(map(len, parts))
+        if best is None or rank > best[0]:
+            best = rank, Undone(event, (parts[0], parts[1]))
     return best and best[1]
+
+
+def name_of(kb: Any, id: str) -> set[str]:
+    """The words of a fragment's names."""
+    return {word for name in kb.fragment(id).properties.get("name", []) for word in words_of(name)}
 
 
 def members(kb: Any, id: str, event: int) -> list[str]:
@@ -145,12 +155,6 @@ def members(kb: Any, id: str, event: int) -> list[str]:
     except KeyError:
         return []
     return found.fragments
-
-
-def lasts(kb: Any, first: Sequence[str], second: Sequence[str]) -> bool:
-    """Whether two parts are apart to the last fragment."""
-    homes = [{kb.entity_of(id).id for id in part} for part in (first, second)]
-    return not homes[0] & homes[1]
 
 
 # ---------------------------------------------------------------------- words
@@ -215,7 +219,7 @@ def picture(kb: Any, result: Result) -> Figure:
         [step.attribute for step in steps],
         [step.nats for step in steps],
         ax=figure.add_subplot(grid[0, 1]),
-        title=f"Are {called(kb, explanation.first)} and {called(kb, explanation.second)} the same?  "
+        title=f"Is {called(kb, explanation.first)} {called(kb, explanation.second)}?  "
         f"{drawing.percent(explanation.probability)}",
     )
     below = figure.add_subplot(grid[1, 1])
@@ -227,9 +231,9 @@ def picture(kb: Any, result: Result) -> Figure:
 
 
 def called(kb: Any, id: str) -> str:
-    """A fragment, by its id and its name."""
+    """A fragment, by its name and its id."""
     names = kb.fragment(id).properties.get("name", [])
-    return f"{id} “{names[0]}”" if names else id
+    return f"“{names[0]}” ({id})" if names else id
 
 
 def namesakes(kb: Any, ax: Any) -> None:
@@ -237,7 +241,7 @@ def namesakes(kb: Any, ax: Any) -> None:
     found = [kb.entity(entity.id) for entity in kb.search(WORD, limit=9)]
     labels = np.repeat(np.arange(len(found)), [len(entity.fragments) for entity in found])
     ids = [id for entity in found for id in entity.fragments]
-    matrix = [[1.0 if a == b else kb.together(a, b) for b in ids] for a in ids]
+    matrix = kb.together(ids, ids)
     names = [f"{entity.name} ({entity.id})" for entity in found]
     title = f"{len(ids)} fragments of {len(found)} entities called {WORD}: together?"
     pt.plots.together_map(matrix, labels, names=names, ax=ax, title=title)

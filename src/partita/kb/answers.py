@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
+from partita._typing import Integers
 from partita.kb import tables
 from partita.kb.fragments import Fragment
 from partita.kb.store import Store, get, select_all
@@ -259,6 +259,22 @@ def no_fragment(connection: Connection, id: str) -> str:
     return f"there is no fragment or entity {id!r}" + (f"; there are {there}, …" if there else "")
 
 
+def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
+    """The numbers of fragments that are present, by id."""
+    table = tables.fragments
+    query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
+    return {row.id: int(row.number) for row in select_all(connection, query, table.c.id, ids)}
+
+
+def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
+    """The ids of fragments, by number."""
+    table = tables.fragments
+    query = select(table.c.id, table.c.number)
+    return {
+        int(row.number): row.id for row in select_all(connection, query, table.c.number, numbers.tolist())
+    }
+
+
 # ---------------------------------------------------------------------- history
 
 
@@ -326,8 +342,3 @@ def store_size(connection: Connection, store: Store) -> int:
     names = [f"'{table.name}'::regclass" for table in tables.metadata.sorted_tables]
     sizes = " + ".join(f"pg_total_relation_size({name})" for name in names)
     return int(connection.exec_driver_sql(f"SELECT {sizes}").scalar() or 0)
-
-
-def path_of(store: Store) -> Path | None:
-    """The file of a store, if it is one."""
-    return Path(store.name) if store.is_sqlite else None

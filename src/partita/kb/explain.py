@@ -21,7 +21,7 @@ from sqlalchemy import Connection, select
 
 from partita._typing import Floats, Integers
 from partita.kb import tables
-from partita.kb.answers import Answer, Event, events
+from partita.kb.answers import Answer, Event, events, ids_of, numbers_of
 from partita.kb.clustering import Clustering
 from partita.models.record import OTHER, Record
 from partita.smc.black_box import engine_for
@@ -255,23 +255,3 @@ def deciding(connection: Connection, clustering: Clustering, a: int, b: int) -> 
             if reached == own:
                 found.append(int(row.number))
     return found
-
-
-def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The numbers of fragments that are present, by id."""
-    from partita.kb.store import select_all
-
-    table = tables.fragments
-    query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
-    return {row.id: int(row.number) for row in select_all(connection, query, table.c.id, ids)}
-
-
-def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
-    """The ids of fragments, by number."""
-    from partita.kb.store import select_all
-
-    table = tables.fragments
-    query = select(table.c.id, table.c.number)
-    return {
-        int(row.number): row.id for row in select_all(connection, query, table.c.number, numbers.tolist())
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import chain, islice
@@ -22,6 +22,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from partita._estimator import whole
 from partita.kb import answers, tables
+from partita.kb.answers import numbers_of
 from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.identity import NOBODY
@@ -320,9 +321,7 @@ class KnowledgeBase:
                 journal.tell(told, judgement=number)
         return number
 
-    def _contradiction(
-        self, connection: Connection, number: int, kind: str, first: str, second: str
-    ) -> str:
+    def _contradiction(self, connection: Connection, number: int, kind: str, first: str, second: str) -> str:
         opposite = "separate" if kind == "confirm" else "confirm"
         listed = ", ".join(
             f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
@@ -450,12 +449,18 @@ class KnowledgeBase:
             judged = {frozenset((row.first, row.second)) for row in self._judgements(connection)}
             return questions(connection, clustering, judged, whole("limit", limit, 1))
 
-    def together(self, a: str, b: str) -> float:
-        """The probability that two fragments are of the same entity."""
+    def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:
+        """The probability that two fragments are of one entity; of two lists, a matrix."""
         with self._asking() as (connection, clustering):
-            places = [self._number(connection, id) for id in (a, b)]
-            i, j = np.searchsorted(clustering.present, places).tolist()
-            return float(clustering.posterior.together(i, j))
+            number = numbers_of(connection, {id for given in (a, b) for id in _listed(given)})
+            for id in (*_listed(a), *_listed(b)):
+                if id not in number:
+                    raise KeyError(answers.no_fragment(connection, id))
+            i, j = (
+                np.searchsorted(clustering.present, [number[id] for id in _listed(given)]) for given in (a, b)
+            )
+            found = np.asarray(clustering.posterior.together(i[:, None], j[None, :]))
+            return float(found[0, 0]) if isinstance(a, str) and isinstance(b, str) else found
 
     def labels(self, loss: str = "map", **costs: Any) -> dict[str, int]:
         """A clustering of the fragments, by id, that is the best for a loss; see ``Posterior.labels``."""
@@ -697,6 +702,10 @@ def _as_fragments(given: Any) -> Iterator[Fragment]:
         rest = chain([first], rows)
         return rest if isinstance(first, Fragment) else as_fragments(rest)
     raise TypeError(f"fragments must be an iterable of mappings, got {type(given).__name__}")
+
+
+def _listed(given: str | Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def _user() -> str:

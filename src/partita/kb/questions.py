@@ -16,9 +16,8 @@ import numpy as np
 from sqlalchemy import Connection
 
 from partita._typing import Array, Floats, Integers
-from partita.kb.answers import Answer, entity_id
+from partita.kb.answers import Answer, entity_id, ids_of, numbers_of
 from partita.kb.clustering import Clustering
-from partita.kb.explain import ids_of, numbers_of
 from partita.smc.refine import first_members, partitions, subproblem_of
 
 PAIRS = 30  # that are weighed up of a subproblem, the least certain ones

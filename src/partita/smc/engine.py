@@ -375,14 +375,15 @@ class Engine:
 
     def fill_all(self, ids: Integers, members: list[Integers]) -> None:
         """Compute the statistics and scores of clusters from their members."""
-        for c, its_members in zip(ids, members, strict=True):
-            self.fill(c, its_members)
-
-    def fill(self, c: int, members: Integers) -> None:
-        """:meth:`fill_all` for one."""
         if self.family is not None:
-            fill(self.state, self.family, c, members)
+            ends = np.cumsum([len(its_members) for its_members in members])
+            fill(self.state, self.family, ids, ends, np.concatenate(members))
             return
+        for c, its_members in zip(ids, members, strict=True):
+            self._fill(c, its_members)
+
+    def _fill(self, c: int, members: Integers) -> None:
+        """A user's model: :meth:`fill_all` for one."""
         statistics, clusters, _, data, _ = views(self.state)
         statistics[c, :-1] = data[members].sum(axis=0)
         size = np.array([len(members)], np.float64)

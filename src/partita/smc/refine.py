@@ -278,16 +278,19 @@ def take_clusters(state, n):
 
 
 @kernel
-def fill(state, family, c, members):
-    """Compute the statistics and score of cluster ``c`` from its members."""
-    total, parent = 0.0, np.int64(0)
-    for size in range(members.shape[0]):
-        x = members[size]
-        total += gain_of(state, family, parent, x)
-        extend(family, state.statistics, c, parent, size, state.data, x)
-        parent = c
-    state.clusters[c].size = members.shape[0]
-    state.clusters[c].score = total
+def fill(state, family, ids, ends, members):
+    """Compute the statistics and scores of clusters from their members, which stand one after the other."""
+    start = 0
+    for k in range(ids.shape[0]):
+        c, total, parent = ids[k], 0.0, np.int64(0)
+        for at in range(start, ends[k]):
+            x = members[at]
+            total += gain_of(state, family, parent, x)
+            extend(family, state.statistics, c, parent, at - start, state.data, x)
+            parent = c
+        state.clusters[c].size = ends[k] - start
+        state.clusters[c].score = total
+        start = ends[k]
 
 
 @kernel

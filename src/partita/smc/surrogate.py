@@ -87,7 +87,7 @@ class CompiledSurrogate:
         write_shrunk(state, self.family, blocks, matrix, shrinking, x)
 
     def fill(self, state: Any, c: int, members: Integers, who: str) -> None:
-        refine.fill(state, self.family, c, members)
+        refine.fill(state, self.family, np.array([c]), np.array([len(members)]), members)
 
 
 class AdditiveSurrogate:
