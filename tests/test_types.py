@@ -78,7 +78,7 @@ def test_nothing_mentioned_and_few_entities():
     assert math.isclose(types.weights.sum(), 1.0)
 
 
-@pytest.mark.parametrize("types", [[], [(0.0, {})], [(1.5, {})], [("x", {})]])
+@pytest.mark.parametrize("types", [[], [(0.0, {})], [(1.5, {})], [("x", {})], [(0.5, {}), (0.4, {})]])
 def test_types_that_make_no_sense(types):
     with pytest.raises(ValueError, match="types must have weights"):
         pt.SplitSMC(pt.Record({"name": pt.Text()}, types=types)).fit([{"name": "Ada"}])

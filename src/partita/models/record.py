@@ -83,7 +83,7 @@ class Record(TextModel):
     >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Charles Babbage"},
     ...              {"name": "A. Lovelace", "born": 1815}, {"name": ["Babbage", "Charles Babbage"]}]
     >>> model = pt.Record({"name": pt.Text(), "born": pt.Date()}).fit_prior(fragments)
-    >>> pt.SplitSMC(model, alpha=0.3).fit_predict(fragments)
+    >>> pt.SplitSMC(model, alpha=0.2).fit_predict(fragments)
     array([0, 1, 0, 1])
     """
 
@@ -171,10 +171,11 @@ class Record(TextModel):
     def _expected(self, names: list[str]) -> Floats:
         """Of each type what the kernels need to know; see ``UrnFamily.presence``."""
         types = [(1.0, self.presence or {})] if self.types is None else self.types
-        if not types or not all(
-            isinstance(weight, int | float) and 0.0 < weight <= 1.0 for weight, _ in types
+        weights = [weight for weight, _ in types]
+        if not all(isinstance(weight, int | float) and weight > 0.0 for weight in weights) or not (
+            abs(sum(weights) - 1.0) < 1e-6
         ):
-            raise ValueError(f"types must have weights above 0 and up to 1, got {types!r}")
+            raise ValueError(f"types must have weights above 0 that sum to 1, got {weights!r}")
         for name in names:
             share_of(self.presence or {}, name)  # is checked even if types say more
         rows = []

@@ -24,11 +24,12 @@ from partita._typing import Array, Floats, Integers
 NUMBERS = (1, 4, 8, 16)  # of types that are tried
 ENTITIES = 10  # for each type, at least
 RATES = np.geomspace(1.0, 32.0, 6)  # b that are tried
-RATE = 4.0  # with which types are learnt for that
+RATE = 2.0  # where little data leave b
+DOUBT = 0.5  # and how far from it in log b
 STEPS = 15  # of EM
 SMOOTHING = 4.0  # fragments of all types together behind the shares of one
-UNSEEN = 1e-3  # the share of what nobody mentions
-WORTH = 0.1  # more types must predict an entity so much better, in nats
+UNSEEN = 4e-3  # mentions of what nobody mentions
+WORTH = 0.5  # more types must predict an entity so much better, in nats
 
 
 class Mentions(NamedTuple):
@@ -70,7 +71,7 @@ def learnt_types(mentions: Mentions) -> tuple[Types, float]:
     for tried in NUMBERS:
         if tried > 1 and n < ENTITIES * tried:
             break
-        predicted = np.zeros(len(RATES))
+        predicted = -0.5 * (np.log(RATES / RATE) / DOUBT) ** 2
         for learnt in (half, ~half):
             types = fitted(mentions, learnt, RATE, tried)
             predicted += [log_mentions(mentions, types, b)[~learnt].sum() for b in RATES]
@@ -99,8 +100,7 @@ def log_mentions(mentions: Mentions, types: Types, rate: float) -> Floats:
 def fitted(mentions: Mentions, learnt: Array, rate: float, n: int) -> Types:
     """So many types, learnt from some of the entities."""
     evidence = learnt / (1.0 + mentions.size / rate)  # of a fragment: large entities have rates of their own
-    unseen = np.full(mentions.n_attributes, UNSEEN)
-    overall = shares_of(mentions, evidence[:, None], unseen)
+    overall = shares_of(mentions, evidence[:, None], np.ones(mentions.n_attributes), UNSEEN)
     if n == 1:
         return Types(np.ones(1), overall)
     chance = np.bincount(mentions.entity, mentions.times, len(learnt)) * learnt
@@ -109,17 +109,20 @@ def fitted(mentions: Mentions, learnt: Array, rate: float, n: int) -> Types:
     seeds = np.random.default_rng(0).choice(len(learnt), n, replace=False, p=chance / chance.sum())
     own = np.zeros((len(learnt), n))
     own[seeds, range(n)] = evidence[seeds]
-    types = Types(np.full(n, 1.0 / n), shares_of(mentions, own, overall[0]))
+    types = Types(np.full(n, 1.0 / n), shares_of(mentions, own, overall[0], SMOOTHING))
     for _ in range(STEPS):
         joint = log_joint(mentions, types, rate)
         belongs = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
         weights = (belongs[learnt].sum(axis=0) + 1.0) / (learnt.sum() + n)
-        types = Types(weights, shares_of(mentions, belongs * evidence[:, None], overall[0]))
+        types = Types(weights, shares_of(mentions, belongs * evidence[:, None], overall[0], SMOOTHING))
     return types
 
 
-def shares_of(mentions: Mentions, evidence: Floats, expected: Floats) -> Floats:
-    """Shares of fragments that mention each attribute, where each column weighs the entities."""
+def shares_of(mentions: Mentions, evidence: Floats, expected: Floats, smoothing: float) -> Floats:
+    """Shares of fragments that mention each attribute, where each column weighs the entities.
+
+    So many fragments that mention what is expected are added.
+    """
     entity, attribute, times, size, n = mentions
     counts = [np.bincount(attribute, own[entity] * times, n) for own in evidence.T]
-    return (np.array(counts) + SMOOTHING * expected) / ((size @ evidence)[:, None] + SMOOTHING)
+    return (np.array(counts) + smoothing * expected) / ((size @ evidence)[:, None] + smoothing)

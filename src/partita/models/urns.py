@@ -461,19 +461,22 @@ def presence_gain(pool, groups, totals, presence, statistics, c, start, capacity
     rate = presence[0, n + 1]
     if rate == 0.0:
         return 0.0
-    shrink = math.log1p(1.0 / (rate + size))
-    gain = -count_of(pool, start, capacity, MENTIONS) * shrink - n_groups * math.log(rate + size + 1.0)
+    shrink, share = math.log1p(1.0 / (rate + size)), 1.0 / (rate + size + 1.0)
+    gain = -count_of(pool, start, capacity, MENTIONS) * shrink
     for g in range(n_groups):
         groups[g, 4] = count_of(pool, start, capacity, totals[groups[g, 0], PRESENT])
     top, total = -np.inf, 0.0
     for k in range(presence.shape[0]):
         term, product = statistics[c, WIDTH + k] - presence[k, n] * shrink, 1.0
         for g in range(n_groups):
-            product *= presence[k, groups[g, 0]] + groups[g, 4]
-            if not 1e-200 < product < 1e200:
+            product *= (presence[k, groups[g, 0]] + groups[g, 4]) * share
+            if product < 1e-200:
                 term += math.log(product)
                 product = 1.0
-        top, total = log_sum(top, total, term + math.log(product))
+        term += math.log(product)
+        if presence.shape[0] == 1:
+            return gain + term
+        top, total = log_sum(top, total, term)
     return gain + top + math.log(total)
 
 
