@@ -320,9 +320,7 @@ class KnowledgeBase:
                 journal.tell(told, judgement=number)
         return number
 
-    def _contradiction(
-        self, connection: Connection, number: int, kind: str, first: str, second: str
-    ) -> str:
+    def _contradiction(self, connection: Connection, number: int, kind: str, first: str, second: str) -> str:
         opposite = "separate" if kind == "confirm" else "confirm"
         listed = ", ".join(
             f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
