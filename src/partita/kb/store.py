@@ -52,16 +52,20 @@ class Store:
             check_file(Path(url.database), create)
         try:
             self._engine = connected(url)
-            with self.reading() as connection:
-                ready = is_ready(connection, self.name, create)
-            if not ready:
-                with self.writing(locked=False) as connection:
-                    prepare(connection)
         except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
             if "psycopg" in str(error):
                 hint = 'for PostgreSQL, pip install "partita[postgresql]"'
                 raise StoreError(f"cannot open {self.name}: psycopg is not installed; {hint}") from None
             raise StoreError(f"cannot open {self.name}: {error}") from None
+        try:
+            with self.reading() as connection:
+                ready = is_ready(connection, self.name, create)
+            if not ready:
+                with self.writing(locked=False) as connection:
+                    prepare(connection)
+        except BaseException:
+            self.close()
+            raise
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
