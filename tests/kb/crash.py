@@ -19,10 +19,12 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
-from people import fragments  # beside this file
 
 import partita.kb
 from partita.kb import tables
+
+sys.path.insert(0, str(Path(__file__).parent))
+from people import fragments  # noqa: E402
 
 ROWS, _ = fragments(240, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
