@@ -24,7 +24,7 @@ import partita.kb
 from partita.kb import tables
 
 sys.path.insert(0, str(Path(__file__).parent))
-from people import fragments  # noqa: E402
+from people import fragments
 
 ROWS, _ = fragments(240, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
