@@ -330,7 +330,7 @@ def check_state(state):
     observations = part["observations"][: count["n_observations"]]
     blocks, subproblems = part["blocks"][: count["n_blocks"]], part["subproblems"][: count["n_subproblems"]]
     met, cells, weights, clusters = [], 0, 0, []
-    for s, (at, first, rows, columns, n_clusters, _) in enumerate(subproblems.tolist()):
+    for s, (at, first, rows, columns, n_clusters, *_) in enumerate(subproblems.tolist()):
         if rows == 0:
             continue
         own, ids, matrix = np.split(

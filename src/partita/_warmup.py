@@ -88,13 +88,15 @@ def compile_for_records() -> None:
     clustering = Clustering(model, 2, exact=False)
     parts = (np.array([1, 2, 1, 1]), np.array([0, 0, 1, 2], np.int32), np.zeros(3))
     body = b"".join(part.tobytes() for part in parts)
+    said, here = model.validate(fragments), np.array([1, 2])
+    keys = np.array([0, 1, 2]), np.zeros(2, np.int64)
     kept = Numbers((0.0).hex(), 1, 0, [], 2)
-    here = np.array([1, 2])
-    clustering.restore(
-        here, model.validate(fragments), np.array([1, 1]), [Subproblem(0, 2, 2, 3, body)], kept
-    )
+    parts_kept = [Subproblem(0, 2, 2, 3, body)]
+    clustering.restore(here, keys, np.array([1, 1]), parts_kept, kept, lambda numbers: said)
+    clustering.keys(said)
     engine = clustering.engine
     engine.state = grown(engine.state)
+    engine.need([0])
     members, ids, scores = partitions(engine.state, 0)
     neighbour(engine, 0, 0)
     install(engine, [0], members, canonical(ids), scores)

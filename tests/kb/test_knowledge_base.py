@@ -149,6 +149,18 @@ def test_the_same_id_with_other_content_is_an_update(kb):
     assert "f0" in {id for entity in kb.entities() for id in entity.fragments}
 
 
+def test_an_entity_of_one_fragment_outlives_its_update(kb):
+    kb.add([{"id": "x", "name": "Zaphod Quill", "occupation": "diver"}])
+    entity = kb.entity_of("x")
+    assert entity.fragments == ["x"]
+    kb.add([{"id": "x", "name": "Zaphod Quilliam", "occupation": "pearl diver"}])
+    again = kb.entity_of("x")
+    assert (again.id, again.name) == (entity.id, "Zaphod Quilliam")
+    assert [event.kind for event in kb.events(entity=entity.id)] == ["created", "updated", "renamed"]
+    kb.add([{"id": "x", **ROWS[0]["properties"]}])
+    assert kb.entity(entity.id).id == kb.entity_of("x").id
+
+
 def test_reopening_finds_everything(url, kb):
     with partita.kb.open(url) as again:
         assert clusters(again) == clusters(kb)

@@ -181,6 +181,7 @@ def event_in_words(event: Event) -> str:
         "merged": f"{other} merged into {entity}",
         "split": f"{other} split off {entity}",
         "left": f"{event.fragment} left {entity}",
+        "updated": f"{event.fragment} of {entity} has a new version",
         "emptied": f"{entity} has no fragments any more",
         "renamed": f"{entity} renamed from {detail.get('from')!r} to {detail.get('to')!r}",
         "confirmed": f"judged the same: {detail.get('first')} and {detail.get('second')}",
@@ -196,7 +197,7 @@ def reason(event: Event) -> str:
     detail = event.detail
     if event.kind in ("confirmed", "separated", "unsure"):
         return f" (judgement {detail.get('judgement')})"
-    if event.kind in ("joined", "left", "undone"):
+    if event.kind in ("joined", "left", "updated", "undone"):
         return ""
     causes = {
         "refined": "looking again",

@@ -7,7 +7,8 @@ knows which subproblems a store must write again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,14 @@ from partita.smc.black_box import engine_for
 from partita.smc.bonds import bonds_from
 from partita.smc.concentration import learn_alpha, weigh_all
 from partita.smc.condition import condition
-from partita.smc.engine import Engine, progress
+from partita.smc.engine import Engine, leave_absent, progress
 from partita.smc.follow import best_clustering, changed_since, just_written, n_changes
 from partita.smc.packing import PACKED, check, free_slots, pack_slots, unpack
-from partita.smc.refine import refine
+from partita.smc.refine import refine, subproblem_of
 from partita.smc.snapshot import posterior_of
-from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle, grown
-from partita.smc.step import CHANGED, NO_ROOM, stream
-from partita.smc.tabled import rebuild_rows, with_room
+from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
+from partita.smc.step import ABSENT, CHANGED, NO_ROOM, stream
+from partita.smc.tabled import with_room
 
 VERSION = 1  # of the packed subproblems
 PARTS = ("members", "sizes", "cells", "scores")  # of a subproblem, as it is packed
@@ -120,8 +121,8 @@ class Clustering:
                 told = self._learn_alpha(told)
             known = max(known, int(self.entity[x]) + 1)
             yield told._replace(fragment=int(self.numbers[x]))
-        if status == NO_ROOM:
-            engine.state = grown(engine.state)
+        if status in (NO_ROOM, ABSENT):
+            engine.make_ready(status)
 
     def _told(self, x: int, known: int) -> Told:
         """That ``x`` has joined an entity, or is the first of one that is not among those ``known``."""
@@ -180,6 +181,25 @@ class Clustering:
         columns = (numbers[moved].tolist(), before[moved].tolist(), after[moved].tolist())
         return Told(changes, list(zip(*columns, strict=True)))
 
+    def succeed(self, told: Told, before: int) -> Told:
+        """What a fragment has changed whose earlier version was an entity by itself, called ``before``."""
+        first = told.changes[0]
+        if first.kind != "created":
+            here = int(self.entity[self.place(told.fragment)])
+            return told._replace(changes=[*told.changes, Change("merged", here, before)])
+        self.entity[self.entity == first.entity] = before
+        self.next_entity -= first.entity == self.next_entity - 1
+        known = {first.entity: before}
+        changes = [
+            change._replace(
+                entity=known.get(change.entity, change.entity), other=known.get(change.other, change.other)
+            )
+            for change in told.changes
+        ]
+        changes[0] = changes[0]._replace(kind="updated")
+        moves = [(n, known.get(old, old), known.get(new, new)) for n, old, new in told.moves]
+        return told._replace(changes=changes, moves=moves)
+
     def rename_from(self, entity: Integers, next_entity: int) -> Told:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""
         self.entity, self.next_entity = entity, next_entity
@@ -196,6 +216,17 @@ class Clustering:
 
     def _pair(self, pair: tuple[int, int]) -> tuple[int, int]:
         return self.place(pair[0]), self.place(pair[1])
+
+    def said(self, x: int) -> dict[str, list[Any]]:
+        """What an observation says, as the model takes it."""
+        self.engine.need([subproblem_of(self.engine.state, x)])
+        fragment: dict[str, list[Any]] = self.engine._kept[x]  # type: ignore[index]
+        return fragment
+
+    def keys(self, fragments: Sequence[Any]) -> list[bytes]:
+        """The keys by which fragments find others, of each in one piece, for :meth:`restore`."""
+        starts, keys = self.model.keys(fragments)
+        return [keys[first:last].astype("<i8").tobytes() for first, last in pairwise(starts.tolist())]
 
     @property
     def posterior(self) -> Posterior:
@@ -240,19 +271,23 @@ class Clustering:
     def restore(
         self,
         numbers: Integers,
-        fragments: Sequence[Any],
+        keys: tuple[Integers, Integers],
         entity: Integers,
         subproblems: Iterable[Subproblem],
         kept: Numbers,
+        fetch: Callable[[Integers], list[Any]],
     ) -> None:
         """Become what was kept; ValueError if it makes no sense.
 
         Parameters
         ----------
-        numbers, fragments, entity
-            Of the fragments present, in ascending order of their numbers.
+        numbers, keys, entity
+            Of the fragments present, in ascending order of their numbers; keys as :meth:`keys` returns them.
         subproblems, kept
             What :meth:`unsaved` and :meth:`to_numbers` have returned.
+        fetch : callable
+            From numbers to fragments, as the model takes them. What fragments say is only fetched when a
+            subproblem is needed that they are in, so that to load takes as long as to read numbers.
         """
         self.next_entity, self.numbers, self.entity = int(kept.next_entity), numbers, entity.copy()
         if not len(numbers):
@@ -261,19 +296,19 @@ class Clustering:
         packed = joined(list(subproblems), len(numbers), np.array(kept.free_slots, np.int64))
         packed["members"] = places(packed["members"], numbers)
         check(packed, weighed=False)
-        encoded, (starts, keys) = engine.encode(fragments), engine.keys(fragments)
         parts = dismantle(engine.state)[0]
         empty = dict(zip(ARRAYS, parts, strict=True))["statistics"][0]
-        packed = with_room(packed, encoded.shape[1], len(empty))
-        packed |= {"data": encoded, "key_counts": np.diff(starts), "keys": keys}
+        packed = with_room(packed, 2, len(empty))
+        if engine.candidates is not None:
+            packed |= {"key_counts": np.diff(keys[0]), "keys": keys[1]}
         log_alpha = float.fromhex(kept.log_alpha)
         bonds = engine.bonds
         engine.state = unpack(
             packed, empty, int(kept.next_alpha), self._settings, log_alpha, int(kept.random), bonds
         )
-        rebuild_rows(engine.state, engine.family)
         weigh_all(engine.state)
-        engine.keep(list(fragments))
+        leave_absent(engine.state)
+        engine._kept, engine.fetch = [None] * len(numbers), lambda x: fetch(self.numbers[x])
         self.saved()
 
 

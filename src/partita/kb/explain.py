@@ -73,7 +73,7 @@ def explain(connection: Connection, clustering: Clustering, first: str, second: 
     if rest != 0.0 and abs(rest) > 1e-12 * max(1.0, abs(log_odds)):
         steps[REST] = rest
     together = bool(clustering.entity[a] == clustering.entity[b])
-    said = [clustering.engine._kept[x] for x in (a, b)]  # type: ignore[index]
+    said = [clustering.said(x) for x in (a, b)]
     ids = ids_of(connection, clustering.numbers[sorted(set().union(*joined, *apart))])
     held, other = (joined, apart) if together else (apart, joined)
     return Explanation(
@@ -177,15 +177,15 @@ def presence_of(clustering: Clustering, cluster: Cluster) -> float:
     """What mentioning just these attributes adds to log p(c)."""
     mentions = np.zeros(len(clustering.model._number), np.int64)
     for x in cluster:
-        for name in mentioned(clustering.model, clustering.engine._kept[x]):  # type: ignore[index]
+        for name in mentioned(clustering.model, clustering.said(x)):
             mentions[clustering.model._number[name]] += 1
     return clustering.model.log_presence(mentions, len(cluster))
 
 
 def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster]) -> Floats | None:
     """log p of what clusters say of one attribute; None if none of them says anything."""
-    kept, model = clustering.engine._kept, clustering.model
-    parts = {x: only(model, kept[x], name) for cluster in clusters for x in cluster}  # type: ignore[index]
+    model = clustering.model
+    parts = {x: only(model, clustering.said(x), name) for cluster in clusters for x in cluster}
     speaking = {x: part for x, part in parts.items() if part}
     if not speaking:
         return None

@@ -21,7 +21,7 @@ NOBODY = -1  # what an observation is of that is new
 class Change(NamedTuple):
     """One thing that has happened to an entity."""
 
-    kind: str  # created, joined, moved, merged, split, left or emptied
+    kind: str  # created, joined, moved, merged, split, updated, left or emptied
     entity: int  # that it happened to
     other: int = NOBODY  # merged: the one that is no more; split: the new one; moved: where from
     member: int = NOBODY  # created, joined, moved, left: the observation

@@ -29,12 +29,14 @@ class Entry:
     created: int  # the event
     name: str | None = None
     size: int = 0
-    names: Counter[str] = field(default_factory=Counter)
+    names: Counter[str] | None = field(default_factory=Counter)  # that fragments give it; None: to be fetched
     ended: int | None = None
     merged_into: int | None = None
 
     def best_name(self) -> str | None:
         """The name that most fragments give it, of equal ones that of the commonest words, or the longest."""
+        if self.names is None:
+            return self.name
         most = max(self.names.values(), default=0)
         tied = [name for name in self.names if self.names[name] == most]
         if len(tied) < 2:
@@ -45,13 +47,25 @@ class Entry:
 
 
 class Register(dict[int, Entry]):
-    """The entities that have fragments, by number."""
+    """The entities that have fragments, by number.
+
+    Parameters
+    ----------
+    fetch : callable
+        From an entity to the names that its fragments give it, each as often as it is given.
+    """
+
+    def __init__(self, fetch: Callable[[int], Iterable[str]] = lambda entity: ()) -> None:
+        super().__init__()
+        self._fetch = fetch
 
     def move(self, names: Iterable[str], before: int, after: int) -> None:
         """A fragment that gives its entity these names goes from one to another."""
         for entity, by in ((before, -1), (after, 1)):
             if entity != NOBODY:
                 entry = self[entity]
+                if entry.names is None:
+                    entry.names = Counter(self._fetch(entity))
                 entry.size += by
                 for name in names:
                     entry.names[name] += by

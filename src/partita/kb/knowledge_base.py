@@ -18,14 +18,13 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from partita._estimator import whole
 from partita.kb import answers, tables
 from partita.kb.answers import numbers_of
-from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem
+from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem, Told
 from partita.kb.fragments import Fragment, as_fragments
-from partita.kb.identity import NOBODY
 from partita.kb.journal import DIGITS, Entry, Journal, Register
 from partita.kb.search import words_in
 from partita.kb.store import Store, StoreError, check, checksum, delete_all, get, insert_all, put, select_all
@@ -64,9 +63,13 @@ class KnowledgeBase:
         self.store = Store(target, create)
         self._clustering: Clustering | None = None
         self._register = Register()
-        self._names: dict[int, list[str]] = {}  # that each fragment gives its entity
+        self._names: dict[
+            int, list[str]
+        ] = {}  # that fragments give their entities, where they were asked for
+        self._n_present = 0  # fragments
         self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
         self._revision = -1
+        self._connection: Connection | None = None  # of the transaction that is going on
         settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
         try:
             self.settings = self._begin(settings | {"schema": None if given is None else given.to_toml()})
@@ -148,9 +151,10 @@ class KnowledgeBase:
             if fragment.id in known:
                 self._observe(connection, journal, waiting)
                 waiting = []
-                self._withdraw(connection, journal, fragment.id, known[fragment.id].number, erase=False)
+                self._update(connection, journal, known[fragment.id].number, number, fragment)
+                continue
             waiting.append((number, fragment))
-            if len(self._names) + len(waiting) >= GROWTH * self.settings["learnt_from"]:
+            if self._n_present + len(waiting) >= GROWTH * self.settings["learnt_from"]:
                 self._observe(connection, journal, waiting)
                 waiting = []
                 self._relearn(connection, journal, None)
@@ -159,10 +163,26 @@ class KnowledgeBase:
         self._judge_anew(connection, journal, {fragment.id for fragment in new})
         return Added(len(new) - updated, updated, len(given) - len(new))
 
-    def _observe(
-        self, connection: Connection, journal: Journal, fragments: list[tuple[int, Fragment]]
+    def _update(
+        self, connection: Connection, journal: Journal, old: int, new: int, fragment: Fragment
     ) -> None:
-        """Let fragments come in, one after the other."""
+        """Let a new version of a fragment take the place of the old one.
+
+        An entity of this fragment alone goes on with the new version; where that joins another, leads to it.
+        """
+        told = self._withdraw(connection, journal, fragment.id, old, erase=False)
+        alone = next((change.entity for change in told.changes if change.kind == "emptied"), None)
+        journal.tell(told if alone is None else told._replace(changes=[]), fragment.id)
+        self._observe(connection, journal, [(new, fragment)], alone)
+
+    def _observe(
+        self,
+        connection: Connection,
+        journal: Journal,
+        fragments: list[tuple[int, Fragment]],
+        before: int | None = None,
+    ) -> None:
+        """Let fragments come in one after the other; or one whose earlier version was an entity by itself."""
         if not fragments:
             return
         clustering = self._live()
@@ -170,12 +190,17 @@ class KnowledgeBase:
         of_number = dict(fragments)
         for number, fragment in fragments:
             self._names[number] = self._names_in(fragment.properties)
+        self._n_present += len(fragments)
+        keys = dict(zip(of_number, clustering.keys(validated), strict=True))
         rows, said, words = [], [], []
         for told in clustering.add([number for number, _ in fragments], validated):
+            if before is not None:
+                told = clustering.succeed(told, before)
             fragment = of_number[told.fragment]
             row = {"number": told.fragment, "id": fragment.id, "source": fragment.source, "gone": None}
             text = json.dumps(fragment.properties, ensure_ascii=False)
-            rows.append(row | {"properties": text, "digest": fragment.digest, "added": journal.next_event})
+            row |= {"properties": text, "digest": fragment.digest, "key_codes": keys[told.fragment]}
+            rows.append(row | {"added": journal.next_event})
             for attribute, values in fragment.properties.items():
                 said += [
                     {"fragment": told.fragment, "attribute": attribute, "value": as_text(value)}
@@ -208,21 +233,24 @@ class KnowledgeBase:
         """
         with self._changing() as (connection, journal):
             for id in dict.fromkeys(ids):
-                self._withdraw(connection, journal, id, self._number(connection, id), erase=True)
+                number = self._number(connection, id)
+                journal.tell(self._withdraw(connection, journal, id, number, erase=True), id)
 
-    def _withdraw(self, connection: Connection, journal: Journal, id: str, number: int, erase: bool) -> None:
+    def _withdraw(self, connection: Connection, journal: Journal, id: str, number: int, erase: bool) -> Told:
         """Take a fragment out of the clustering; its row stays, without what it said if that is erased."""
         self._drop_bonds(connection, id)
         moment = journal.next_event
-        journal.tell(self._live().remove(number), id)
+        self._names_of(number)  # which the journal will ask for
+        told = self._live().remove(number)
         values: dict[str, Any] = {"gone": moment}
         if erase:
-            values |= {"properties": None, "source": None, "digest": ""}
+            values |= {"properties": None, "source": None, "digest": "", "key_codes": b""}
             connection.execute(delete(tables.said).where(tables.said.c.fragment == number))
         connection.execute(delete(tables.words).where(tables.words.c.fragment == number))
         table = tables.fragments
         connection.execute(update(table).where(table.c.number == number).values(values))
-        del self._names[number]
+        self._n_present -= 1
+        return told
 
     def refine(self, sweeps: int = 1, *, progress: Callable[[int], object] = lambda done: None) -> None:
         """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
@@ -263,6 +291,10 @@ class KnowledgeBase:
         new.condition(*bonds, [*bonds[0], *bonds[1]])
         entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
         journal.tell(new.rename_from(entities, old.next_entity), relearnt=True)
+        table = tables.fragments
+        keys = [{"which": n, "new": k} for n, k in zip(numbers.tolist(), new.keys(validated), strict=True)]
+        found = update(table).where(table.c.number == bindparam("which"))
+        connection.execute(found.values(key_codes=bindparam("new")), keys)
 
     # ------------------------------------------------------------------ judgements
 
@@ -514,10 +546,11 @@ class KnowledgeBase:
         """A transaction in which the live sampler may change; if it fails, both are as before."""
         try:
             with self.store.writing() as connection:
+                self._connection = connection
                 self._catch_up(connection)
                 next_event = (connection.scalar(select(func.max(tables.events.c.number))) or 0) + 1
                 at = datetime.now(UTC).isoformat(timespec="milliseconds")
-                journal = Journal(self._register, next_event, at, self._names.__getitem__)
+                journal = Journal(self._register, next_event, at, self._names_of)
                 yield connection, journal
                 self._save(connection, journal)
                 revision = self._revision + 1
@@ -528,15 +561,19 @@ class KnowledgeBase:
         except BaseException:
             self._revision, self._clustering = -1, None  # to be loaded again
             raise
+        finally:
+            self._connection = None
 
     @contextmanager
     def _asking(self) -> Iterator[tuple[Connection, Clustering]]:
         """The live sampler, as the store has it."""
-        with self.store.reading() as connection:
-            self._catch_up(connection)
-            if self._clustering is None:
-                raise ValueError("the knowledge base is empty: add fragments first")
-            yield connection, self._clustering
+        try:
+            with self.store.reading() as connection:
+                self._connection = connection
+                self._catch_up(connection)
+                yield connection, self._live()
+        finally:
+            self._connection = None
 
     def _live(self) -> Clustering:
         if self._clustering is None:
@@ -549,36 +586,79 @@ class KnowledgeBase:
         if revision == self._revision:
             return
         self.settings = get(connection, "settings")
-        self._clustering, self._register, self._names = None, Register(), {}
+        self._clustering, self._register, self._names = None, Register(self._names_of_entity), {}
+        self._n_present = 0
         model = get(connection, "model")
         if model is not None:
             self._load(connection, Record.from_json(model))
         self._revision = revision
 
     def _load(self, connection: Connection, model: Record) -> None:
+        """Load what is kept; what fragments say is fetched when it is needed."""
         clustering = self._begun(model)
         self._name_attributes = name_attributes(model)
-        table = tables.members
-        query = select(table.c.fragment, table.c.entity, table.c.probability).where(table.c.until.is_(None))
-        rows = {row.fragment: row for row in connection.execute(query)}
+        fragments, members, known = tables.fragments, tables.members, tables.entities
+        query = (
+            select(fragments.c.number, fragments.c.key_codes, members.c.entity, members.c.probability)
+            .join(members, members.c.fragment == fragments.c.number)
+            .where(fragments.c.gone.is_(None), members.c.until.is_(None))
+            .order_by(fragments.c.number)
+        )
+        rows = connection.execute(query).all()
         try:
-            numbers, given = self._present(connection)
-            entity = np.array([rows[number].entity for number in numbers.tolist()], np.int64)
-            self._sure = {number: rows[number].probability for number in numbers.tolist()}
-            validated = model.validate([properties for _, properties in given]) if given else []
+            numbers, keys, entity, sure = zip(*rows, strict=True) if rows else ((), (), (), ())
+            starts = np.cumsum([0, *(len(each) // 8 for each in keys)])
+            joined_keys = np.frombuffer(b"".join(keys), "<i8").astype(np.int64)
+            here, owners = np.array(numbers, np.int64), np.array(entity, np.int64)
             kept = Numbers(**get(connection, "sampler"))
-            clustering.restore(numbers, validated, entity, read_subproblems(connection), kept)
+            subproblems = read_subproblems(connection)
+            clustering.restore(here, (starts, joined_keys), owners, subproblems, kept, self._fetch)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise StoreError(f"{self.store.name} is damaged: {error}") from error
-        known = tables.entities
+        self._sure, self._n_present = dict(zip(numbers, sure, strict=True)), len(numbers)
         for row in connection.execute(select(known).where(known.c.ended.is_(None))):
-            self._register[row.number] = Entry(row.created, row.name)
-        for number, (_, properties) in zip(numbers.tolist(), given, strict=True):
-            self._names[number] = self._names_in(properties)
-            self._register.move(self._names[number], NOBODY, rows[number].entity)
+            self._register[row.number] = Entry(row.created, row.name, row.size, names=None)
         self._clustering = clustering
-        bonds = self._bonds(connection)
-        clustering.condition(*bonds, [])
+        clustering.condition(*self._bonds(connection), [])
+
+    def _fetch(self, numbers: Any) -> list[Any]:
+        """What fragments say, by number, as the model takes it; StoreError if it cannot be."""
+        table = tables.fragments
+        query = select(table.c.number, table.c.properties)
+        found = {
+            row.number: row for row in select_all(self._reading(), query, table.c.number, numbers.tolist())
+        }
+        try:
+            said = [json.loads(found[number].properties) for number in numbers.tolist()]
+            return self._live().model.validate(said)
+        except (LookupError, TypeError, ValueError) as error:
+            raise StoreError(f"{self.store.name} is damaged: {error}") from error
+
+    def _names_of(self, number: int) -> list[str]:
+        """The names that a fragment gives its entity."""
+        if number not in self._names:
+            table = tables.fragments
+            text = self._reading().scalar(select(table.c.properties).where(table.c.number == number))
+            self._names[number] = self._names_in(json.loads(text or "{}"))
+        return self._names[number]
+
+    def _names_of_entity(self, entity: int) -> Iterator[str]:
+        """The names that an entity's fragments give it, as the store has them."""
+        fragments, members = tables.fragments, tables.members
+        query = (
+            select(fragments.c.number, fragments.c.properties)
+            .join(members, members.c.fragment == fragments.c.number)
+            .where(members.c.entity == entity, members.c.until.is_(None))
+        )
+        for row in self._reading().execute(query):
+            self._names[row.number] = self._names_in(json.loads(row.properties or "{}"))
+            yield from self._names[row.number]
+
+    def _reading(self) -> Connection:
+        """The connection of the transaction that is going on."""
+        if self._connection is None:
+            raise StoreError(f"{self.store.name}: nothing can be fetched outside a transaction")
+        return self._connection
 
     def _begun(self, model: Record) -> Clustering:
         return Clustering(model, self.settings["n_particles"], self.settings["exact"])

@@ -8,7 +8,7 @@ before it is asked: the present number less p · (that after yes) less (1 − p)
 from __future__ import annotations
 
 import heapq
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +64,7 @@ def _weighed(clustering: Clustering, asked: list[Any], limit: int) -> list[tuple
     for loss, _, members, blocks, sizes, matrix, weights in losses:
         if len(found) >= limit and loss <= heapq.nlargest(limit, found)[-1][0]:
             break  # no question is worth more than all that is wrong
-        found += of_subproblem(loss, members, blocks, sizes, matrix, weights, asked, engine._kept)
+        found += of_subproblem(loss, members, blocks, sizes, matrix, weights, asked, clustering.said)
     return found
 
 
@@ -99,7 +99,7 @@ def of_subproblem(
     matrix: Integers,
     weights: Floats,
     asked: list[Any],
-    kept: Any,
+    said: Callable[[int], dict[str, list[Any]]],
 ) -> list[tuple[float, float, int, int]]:
     """What the least certain pairs of blocks of one subproblem are worth."""
     probability = np.tensordot(weights, together_in(matrix), 1)
@@ -115,20 +115,19 @@ def of_subproblem(
         yes, p = matrix[:, i] == matrix[:, j], float(probability[i, j])
         after = p * wrong_pairs(matrix[yes], weights[yes], sizes)
         after += (1.0 - p) * wrong_pairs(matrix[~yes], weights[~yes], sizes)
-        x, y = sorted(most_telling(members[blocks == b], kept) for b in (i, j))
+        x, y = sorted(most_telling(members[blocks == b], said) for b in (i, j))
         found.append((loss - after, p, x, y))
     return found
 
 
-def most_telling(members: Integers, kept: Any) -> int:
+def most_telling(members: Integers, said: Callable[[int], dict[str, list[Any]]]) -> int:
     """Of some fragments the one that says most, of equal ones the earliest."""
-    return int(min(members.tolist(), key=lambda x: (-sum(map(len, kept[x].values())), x)))
+    return int(min(members.tolist(), key=lambda x: (-sum(map(len, said(x).values())), x)))
 
 
 def _question(
     clustering: Clustering, ids: dict[int, str], value: float, probability: float, x: int, y: int
 ) -> Question:
-    kept = clustering.engine._kept
     return Question(
         first=ids[int(clustering.numbers[x])],
         second=ids[int(clustering.numbers[y])],
@@ -136,6 +135,6 @@ def _question(
         value=value,
         first_entity=str(entity_id(int(clustering.entity[x]))),
         second_entity=str(entity_id(int(clustering.entity[y]))),
-        first_properties=kept[x],  # type: ignore[index]
-        second_properties=kept[y],  # type: ignore[index]
+        first_properties=clustering.said(x),
+        second_properties=clustering.said(y),
     )

@@ -43,6 +43,7 @@ fragments = Table(
     Column("source", Text),
     Column("properties", Text),  # JSON; null when it has been removed
     Column("digest", Text, nullable=False),
+    Column("key_codes", LargeBinary, nullable=False),  # by which the sampler finds it, 8 bytes each
     Column("added", Number, nullable=False),  # the event that it came with
     Column("gone", Number),  # the event that it went with: it was removed, or another version came
 )

@@ -81,6 +81,7 @@ def reconsider(engine: Any, subproblems: list[int], generator: np.random.Generat
 
 def explore(engine: Any, subproblems: list[int], bonds: Any, generator: np.random.Generator) -> Explored:
     """The best partitions, taking subproblems as one, that conform to bonds; changes nothing."""
+    engine.need(subproblems)
     old = [partitions(engine.state, s) for s in subproblems]
     members = np.concatenate([observations for observations, _, _ in old])
     border = np.cumsum([len(observations) for observations, _, _ in old])[:-1]

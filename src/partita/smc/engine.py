@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,11 +27,12 @@ from partita.smc.concentration import learn_alpha
 from partita.smc.follow import UNNAMED
 from partita.smc.index import filled_index, new_index, store_keys
 from partita.smc.keys import EVERYTHING, Keys, key_function
-from partita.smc.refine import fill
+from partita.smc.refine import fill, subproblem_of
 from partita.smc.remove import detach, reattach, room_to_remove
 from partita.smc.snapshot import posterior_of
 from partita.smc.state import Settings, assemble, dismantle, grown, n_present, new_state, shared_of
 from partita.smc.step import (
+    ABSENT,
     DONE,
     choose,
     keep_bonds,
@@ -43,7 +44,7 @@ from partita.smc.step import (
     stream_at_random,
     take_out,
 )
-from partita.smc.tabled import attached, detached
+from partita.smc.tabled import attached, detached, rebuild_rows
 
 
 @kernel
@@ -80,6 +81,53 @@ def present(state):
             found[count] = x
             count += 1
     return found
+
+
+@kernel
+def candidates_met(state):
+    """The candidates that were found last."""
+    return state.candidates[: state.n_candidates].copy()
+
+
+@kernel
+def are_absent(state, slots):
+    """Those of some subproblems that have yet to be fetched."""
+    found = np.empty(slots.shape[0], np.int64)
+    count = 0
+    for s in slots:
+        if state.subproblems[s].absent:
+            found[count] = s
+            count += 1
+    return found[:count]
+
+
+@kernel
+def leave_absent(state):
+    """Note that all subproblems have yet to be fetched."""
+    for s in range(state.n_subproblems):
+        state.subproblems[s].absent = state.subproblems[s].rows > 0
+
+
+@kernel
+def members_of_slots(state, slots):
+    """The observations of some subproblems."""
+    n = 0
+    for s in slots:
+        sub = state.subproblems[s]
+        for j in range(sub.columns):
+            n += state.blocks[state.cells[sub.cells + j]].size
+    members = np.empty(n, np.int64)
+    k = 0
+    for s in slots:
+        sub = state.subproblems[s]
+        for j in range(sub.columns):
+            block = state.blocks[state.cells[sub.cells + j]]
+            x = block.head
+            for _ in range(block.size):
+                members[k] = x
+                x = state.observations[x].next
+                k += 1
+    return members
 
 
 @kernel
@@ -167,6 +215,7 @@ class Engine:
         self._kept: list[Any] | None = None  # observations that cannot be told from what the state holds
         if isinstance(model, CompiledModel) and not model.reads_rows:
             self._kept = []
+        self.fetch: Callable[[Integers], list[Any]]  # gives observations that are left out when loading
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
         self._placing = (-1, -1)  # the observation whose options are weighed, and one it must be with
@@ -340,8 +389,27 @@ class Engine:
             while not stream_at_random(self.state, self.family, end):
                 self.state = grown(self.state)
             return
-        while stream(self.state, self.family, end, UNNAMED, UNNAMED, 0)[0] != DONE:
+        while (status := stream(self.state, self.family, end, UNNAMED, UNNAMED, 0)[0]) != DONE:
+            self.make_ready(status)
+
+    def make_ready(self, status: int) -> None:
+        """Do what a stream that has stopped is waiting for."""
+        if status == ABSENT:
+            self.need(candidates_met(self.state))
+        else:
             self.state = grown(self.state)
+
+    def need(self, slots: Any) -> None:
+        """Have the data and statistics of some subproblems there, where they were left out when loading."""
+        absent = are_absent(self.state, np.asarray(slots, np.int64))
+        if not len(absent):
+            return
+        members = np.sort(members_of_slots(self.state, absent))
+        observations = self.fetch(members)
+        views(self.state)[3][members] = self.encode(observations)
+        for x, observation in zip(members.tolist(), observations, strict=True):
+            self._kept[x] = observation  # type: ignore[index]
+        rebuild_rows(self.state, self.family, absent)
 
     def _who(self, x: int) -> str:
         """How an error calls the observation: by its row in the batch, or as what it is replayed for."""
@@ -360,6 +428,7 @@ class Engine:
 
     def remove(self, x: int) -> None:
         """Take ``x`` out for good; its number is not used again."""
+        self.need([subproblem_of(self.state, x)])
         if self.family is None:
             self._take_out(x, f"observation {x}")
         else:

@@ -111,6 +111,13 @@ def pack_slots(state: Any, slots: Integers) -> dict[str, Array]:
     }
 
 
+def live_slots(state: Any) -> Integers:
+    """The slots of all subproblems."""
+    parts, counts, _, _, _, _ = dismantle(state)
+    subproblems = dict(zip(ARRAYS, parts, strict=True))["subproblems"]
+    return np.flatnonzero(subproblems["rows"][: counts[COUNTS.index("n_subproblems")]] > 0)
+
+
 def free_slots(state: Any) -> Integers:
     """The slots that subproblems to come will take, in that order."""
     parts, counts, _, _, _, _ = dismantle(state)
@@ -124,7 +131,7 @@ def pack(state: Any) -> dict[str, Array]:
     part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
     _, starts, keys = kept_keys(state)
     present = np.flatnonzero(part["observations"]["block"][: count["n_observations"]] >= 0)
-    packed = pack_slots(state, np.flatnonzero(part["subproblems"]["rows"][: count["n_subproblems"]] > 0))
+    packed = pack_slots(state, live_slots(state))
     return packed | {
         "data": part["data"][present],
         "members": np.searchsorted(present, packed["members"]),

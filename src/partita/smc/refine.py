@@ -27,8 +27,10 @@ from partita.smc.update import find_bounds, score
 
 def refine(engine: Any) -> None:
     """One sweep: replay every subproblem, alone and with its neighbour, in random order."""
+    first = first_members(engine.state)
+    engine.need([subproblem_of(engine.state, x) for x in first])
     generator = np.random.default_rng(int(draw(engine.state)))
-    for x in generator.permutation(first_members(engine.state)):
+    for x in generator.permutation(first):
         s = subproblem_of(engine.state, x)
         members = partitions(engine.state, s)[0]
         if len(members) > 1:

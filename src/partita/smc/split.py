@@ -274,6 +274,7 @@ def settle(state, blocks, matrix, weight):
     state.enclosed[s] = False
     sub.cells, sub.weights = at, state.end_weights
     sub.rows, sub.columns, sub.clusters = n_rows, n_columns, found.shape[0]
+    sub.absent = 0
     stamp(state, s)
     state.written[state.n_written] = s
     state.n_written += 1

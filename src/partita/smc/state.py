@@ -47,6 +47,7 @@ SUBPROBLEM = np.dtype(
         ("columns", "i8"),
         ("clusters", "i8"),
         ("stamp", "i8"),  # when its slot was last written or freed, in numbers of such changes
+        ("absent", "i8"),  # not 0: its members' data and its clusters' statistics have yet to be fetched
     ]
 )
 

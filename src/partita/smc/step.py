@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita._kernel import glue, kernel
+from partita._kernel import glue, inner, kernel
 from partita.models.families import extend
 from partita.smc.bonds import confine, place_of, rule_out
 from partita.smc.candidates import count_in, find_candidates
@@ -27,7 +27,7 @@ from partita.smc.split import split, write_rows
 from partita.smc.state import has_room, uniform
 from partita.smc.update import find_home, score, score_promising
 
-DONE, NO_ROOM, CHANGED = range(3)  # how a stream ends
+DONE, NO_ROOM, CHANGED, ABSENT = range(4)  # how a stream ends
 
 
 @glue
@@ -91,10 +91,18 @@ def observe_at_random(state, family, x):
     return done
 
 
+@inner
+def is_absent(state):
+    """Whether a candidate has yet to be fetched."""
+    absent = 0
+    for q in range(state.n_candidates):
+        absent += state.subproblems[state.candidates[q]].absent
+    return absent > 0
+
+
 @glue
 def weigh_options(state, family, x):
-    """Find the candidates for ``x`` and the gains of their clusters."""
-    find_candidates(state, x)
+    """Find the gains of the candidates' clusters for ``x``."""
     if place_of(state.bonds, x) < 0:
         score_promising(state, family, x)
     else:  # scored at once, so that what is ruled out is not scored later
@@ -131,10 +139,14 @@ def stream(state, family, end, entity, marks, next_entity):
 
     Returns
     -------
-    DONE, NO_ROOM (call again when there is) or CHANGED (by the last observation), and the next name.
+    DONE, NO_ROOM (call again when there is), ABSENT (call again when the candidates have been fetched) or
+    CHANGED (by the last observation), and the next name.
     """
     while state.n_observations < end:
         x = state.n_observations
+        find_candidates(state, x)
+        if is_absent(state):
+            return ABSENT, next_entity
         weigh_options(state, family, x)
         if not observe(state, family, x):
             return NO_ROOM, next_entity
@@ -152,6 +164,7 @@ def stream_at_random(state, family, end):
     """:func:`stream` with the resampling or merging that draws at random."""
     while state.n_observations < end:
         x = state.n_observations
+        find_candidates(state, x)
         weigh_options(state, family, x)
         if not observe_at_random(state, family, x):
             return False
@@ -213,6 +226,7 @@ def put_back(state, family, x):
     """Let an observation that has been taken out come in anew; false if there is no room."""
     if state.observations[x].block >= 0:
         return True  # it never was out, or is in again
+    find_candidates(state, x)
     weigh_options(state, family, x)
     if state.resampling or state.merging:
         done = observe_at_random(state, family, x)

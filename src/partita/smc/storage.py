@@ -33,7 +33,7 @@ from partita.smc import observations
 from partita.smc.black_box import BlackBoxEngine, engine_for
 from partita.smc.bonds import bonds_among, bonds_from, pairs_of
 from partita.smc.engine import Engine, views
-from partita.smc.packing import DIMENSIONS, PACKED, check, pack, require, unpack
+from partita.smc.packing import DIMENSIONS, PACKED, check, live_slots, pack, require, unpack
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
 from partita.smc.tabled import has_tables, rebuild_rows, with_room, without_rows
 
@@ -303,7 +303,7 @@ def _restore(engine: Engine, found: Any, path: Any) -> None:
     numbers = encoded.data if isinstance(engine, BlackBoxEngine) else encoded
     if has_tables(engine.compiled):
         data[:] = numbers
-        rebuild_rows(engine.state, engine.compiled)
+        rebuild_rows(engine.state, engine.compiled, live_slots(engine.state))
     require(np.array_equal(numbers, data), "observations")
     engine.keep(found)
     if isinstance(engine, BlackBoxEngine):

@@ -70,11 +70,12 @@ def add_block(state, family, c, size, b):
 
 
 @kernel
-def rebuild_rows(state, family):
-    """Write every cluster's row of statistics from its members; sizes and scores stay as they are."""
+def rebuild_rows(state, family, slots):
+    """Write the clusters' rows of statistics of some subproblems from the members; all else is as it is."""
     size, row = np.zeros(state.n_clusters, np.int64), np.full(state.n_clusters, -1)
-    for s in range(state.n_subproblems):
+    for s in slots:
         sub = state.subproblems[s]
+        sub.absent = 0
         at = sub.cells + sub.columns + sub.clusters
         for i in range(sub.rows):
             for j in range(sub.columns):
