@@ -25,8 +25,10 @@ SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """A database of its own, in memory."""
-    return duckdb.connect(":memory:", config=SETTINGS)
+    """A database of its own, in memory, which keeps quiet: it would draw its progress on standard output."""
+    connection = duckdb.connect(":memory:", config=SETTINGS)
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def is_zipped(path: str | Path) -> bool:

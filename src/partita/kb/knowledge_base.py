@@ -760,8 +760,9 @@ def open(
     >>> import partita.kb, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> kb = partita.kb.open(folder.name + "/people.db")
-    >>> kb.add([{"id": "a", "name": "Ada Lovelace", "born": "1815"}, {"id": "b", "name": "Charles Babbage"},
-    ...         {"id": "c", "name": "Ada Lovelace", "field": "mathematics"}])
+    >>> kb.add([{"id": "a", "name": "Ada Lovelace", "born": "1815-12-10", "field": "mathematics"},
+    ...         {"id": "b", "name": "Charles Babbage", "field": "engines"},
+    ...         {"id": "c", "name": "Ada Lovelace", "born": "1815-12-10", "field": "mathematics"}])
     Added(added=3, updated=0, unchanged=0)
     >>> kb.entity_of("a").fragments
     ['a', 'c']
