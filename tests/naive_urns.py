@@ -23,7 +23,7 @@ class Shares:
     def __init__(self, counts):
         self.counts, total = counts, sum(counts.values())
         once = sum(n for n in counts.values() if n < 2)
-        self.rest = max(once, 1) / (total + 1)
+        self.rest = (max(once, 1) + 1) / (total + 2)
         self.share = {thing: (1 - self.rest) * n / total for thing, n in counts.items() if n >= 2}
 
     def log(self, thing):
@@ -89,8 +89,8 @@ def spelling(words, order, weight):
 
 def category(values, attribute):
     counts = attribute.corpus.counts
-    total = sum(counts.values()) + 0.5 * (len(counts) + 1)
-    return urn(values, attribute.theta, lambda value: math.log((counts.get(value, 0) + 0.5) / total))
+    total = sum(counts.values()) + 1 + 0.5 * (len(counts) + 1)
+    return urn(values, attribute.theta, lambda value: math.log((counts.get(value, 1) + 0.5) / total))
 
 
 def text(values, attribute):

@@ -198,7 +198,7 @@ def test_numbers_of_a_value_that_can_be_checked_by_hand():
     model = pt.Record({"x": pt.Category(2.0, Corpus({"a": 3, "b": 1}))}, rate=0)
     rows = Rows(model, [{"x": "a"}, {"x": "a"}, {"x": "b"}])
     rows.fill(1, [0, 1, 2])
-    base_a, base_b = 3.5 / 5.5, 1.5 / 5.5
+    base_a, base_b = 3.5 / 6.5, 1.5 / 6.5
     assert rows.marginal(1) == pytest.approx(math.log(base_a * (1 / 3) * (2 / 4) * base_b), abs=1e-12)
 
 
@@ -288,7 +288,7 @@ def test_probabilities_of_a_category():
     rows = Rows(model, [{"x": value} for value in ["a", "b", "zz", "a"]])
     assert np.exp(rows((GAIN, 0, 0), (GAIN, 0, 1), (GAIN, 0, 2))).sum() == pytest.approx(1.0)
     rows.fill(1, [0, 3])
-    lost = 0.7 / 2.7 * 3.5 / 6.5
+    lost = 0.7 / 2.7 * 3.5 / 7.5
     assert np.exp(rows((GAIN, 1, 0), (GAIN, 1, 1), (GAIN, 1, 2))).sum() == pytest.approx(1.0 - lost)
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from partita.models.base import positive_number
-from partita.models.corpus import END, LONGEST, START, Corpus, Letters
+from partita.models.corpus import END, LONGEST, START, UNSEEN, Corpus, Letters
 from partita.models.folding import folded
 from partita.models.numbers import NUMBER, as_number, centre_and_deviation, resolution_of
 from partita.models.values import TRUE_VALUE
@@ -78,8 +78,8 @@ class Category(Attribute):
 
     def value_base(self, value: str) -> tuple[bool, float]:
         corpus = self.corpus.values
-        count = corpus.counts.get(value, 0)
-        return True, math.log((count + 0.5) / (corpus.total + 0.5 * (len(corpus.counts) + 1)))
+        count = corpus.counts.get(value, UNSEEN)
+        return True, math.log((count + 0.5) / (corpus.total + UNSEEN + 0.5 * (len(corpus.counts) + 1)))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 START, END, UNKNOWN = "\x02", "\x03", "\ufffd"
+UNSEEN = 1.0  # occurrence of something that has not been seen: a few values are not all there are
 LONGEST = 1000  # letters of a text that are looked at; beyond them only equality counts
 
 
@@ -50,7 +51,7 @@ class Frequencies:
     def __init__(self, counts: Mapping[str, float]) -> None:
         self.counts, self.total = counts, sum(counts.values())
         once = sum(n for n in counts.values() if n < 2)
-        self.rest = max(once, 1.0) / (self.total + 1.0)
+        self.rest = (max(once, 1.0) + UNSEEN) / (self.total + 1.0 + UNSEEN)
 
     def common(self, thing: str) -> bool:
         """Whether a thing has a probability of its own."""
