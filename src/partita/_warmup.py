@@ -20,9 +20,9 @@ from partita.models.gaussian import Gaussian
 from partita.models.record import Record
 from partita.smc.bonds import no_bonds
 from partita.smc.concentration import learn_alpha
-from partita.smc.engine import Engine
+from partita.smc.engine import Engine, count_observation
 from partita.smc.packing import unpack
-from partita.smc.refine import canonical
+from partita.smc.refine import fill
 from partita.smc.state import STATE, Settings, grown
 from partita.smc.step import stream
 
@@ -45,7 +45,10 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
     try:
         model.check(n_features)
         names, number = types.int64[::1], types.int64
-        stream.compile((STATE, typeof(model.family(n_features)), number, names, names, number))
+        family = typeof(model.family(n_features))
+        stream.compile((STATE, family, number, names, names, number, number))
+        if isinstance(model, Record):  # it scores, too, and what scores takes longest to compile
+            fill.compile((STATE, family, names, names, names))
     finally:
         timer.cancel()
         timer.join()
@@ -80,26 +83,26 @@ def compile_for_points() -> None:
 
 
 def compile_for_records() -> None:
-    """The same for a knowledge base of two fragments, and what refines and explains it."""
-    from partita.kb.clustering import Clustering, Numbers, Subproblem
-    from partita.smc.refine import install, neighbour, partitions
+    """The same for a knowledge base of two fragments, and what refines it."""
+    from partita.kb.clustering import Clustering
+    from partita.smc.refine import best_other, canonical, commit, partitions, room_for, take_clusters
 
     model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
     clustering = Clustering(model, 2, exact=False)
-    parts = (np.array([1, 2, 1, 1]), np.array([0, 0, 1, 2], np.int32), np.zeros(3))
-    body = b"".join(part.tobytes() for part in parts)
-    said, here = model.validate(fragments), np.array([1, 2])
-    keys = np.array([0, 1, 2]), np.zeros(2, np.int64)
-    kept = Numbers((0.0).hex(), 1, 0, [], 2)
-    parts_kept = [Subproblem(0, 2, 2, 3, body)]
-    clustering.restore(here, keys, np.array([1, 1]), parts_kept, kept, lambda numbers: said)
-    clustering.keys(said)
-    engine = clustering.engine
+    engine, said = clustering.engine, model.validate(fragments)
+    engine.store(engine.encode(said), engine.keys(said))
+    engine.keep(said)
+    for _ in fragments:
+        count_observation(engine.state)
+    canonical(np.array([[0, 0], [0, 1]]))
+    room_for(engine.state, 2, 2, 3)
+    one, first, second = take_clusters(engine.state, 3)
+    rows = np.array([[one, one], [first, second]])
+    commit(engine.state, np.empty(0, np.int64), np.arange(2), np.arange(2), rows, np.zeros(2))
     engine.state = grown(engine.state)
-    engine.need([0])
-    members, ids, scores = partitions(engine.state, 0)
-    neighbour(engine, 0, 0)
-    install(engine, [0], members, canonical(ids), scores)
+    partitions(engine.state, 0)
+    best_other(engine.state, 0)
+    clustering.numbers = np.arange(2)
     clustering.rename_from(np.array([1, 1]), 2)
     clustering.unsaved()
     learn_alpha(engine.state)

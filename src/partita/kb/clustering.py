@@ -111,7 +111,9 @@ class Clustering:
         if len(self._marks) < self.next_entity + end - start:
             self._marks = np.zeros(2 * (self.next_entity + end - start), np.int64)
         known = self.next_entity
-        status, self.next_entity = stream(engine.state, engine.family, end, self.entity, self._marks, known)
+        status, self.next_entity = stream(
+            engine.state, engine.family, end, self.entity, self._marks, known, -1
+        )
         stop = engine.n_observations
         for x in range(start, stop):
             told = self._told(x, known)

@@ -22,7 +22,7 @@ from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
 from partita.smc.bonds import new_bonds, parts_of
-from partita.smc.candidates import count_in, kept_keys
+from partita.smc.candidates import candidates_of, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
 from partita.smc.follow import UNNAMED
 from partita.smc.index import filled_index, new_index, store_keys
@@ -389,7 +389,16 @@ class Engine:
             while not stream_at_random(self.state, self.family, end):
                 self.state = grown(self.state)
             return
-        while (status := stream(self.state, self.family, end, UNNAMED, UNNAMED, 0)[0]) != DONE:
+        while (status := stream(self.state, self.family, end, UNNAMED, UNNAMED, 0, -1)[0]) != DONE:
+            self.make_ready(status)
+
+    def weigh(self, x: int) -> None:
+        """Find the candidates for observation ``x``, and the gains that it would have in their clusters."""
+        if self.family is None:
+            candidates_of(self.state, x)
+            self.gains_for_others(x)
+            return
+        while (status := stream(self.state, self.family, 0, UNNAMED, UNNAMED, 0, x)[0]) != DONE:
             self.make_ready(status)
 
     def make_ready(self, status: int) -> None:

@@ -18,11 +18,10 @@ from partita._kernel import kernel
 from partita._typing import Array, Floats, Integers
 from partita.models.families import extend
 from partita.smc.bonds import bonds_among
-from partita.smc.candidates import candidates_of, find_candidates
 from partita.smc.remove import gain_of
 from partita.smc.split import new_block, split
 from partita.smc.state import Settings, dismantle, grown, has_room, uniform
-from partita.smc.update import find_bounds, score
+from partita.smc.update import find_bounds
 
 
 def refine(engine: Any) -> None:
@@ -156,11 +155,8 @@ def install(engine: Any, subproblems: list[int], members: Integers, labels: Inte
 
 def neighbour(engine: Any, s: int, x: int) -> int:
     """The candidate other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
-    if engine.family is not None:
-        return int(best_other(engine.state, engine.family, s, x))
-    candidates_of(engine.state, x)
-    engine.gains_for_others(x)
-    return int(best_other_scored(engine.state, s))
+    engine.weigh(x)
+    return int(best_other(engine.state, s))
 
 
 @kernel
@@ -239,7 +235,7 @@ def canonical(ids):
 
 
 @kernel
-def best_other_scored(state, s):
+def best_other(state, s):
     """Given the gains, the candidate other than ``s`` with the largest one; −1 if there is none."""
     find_bounds(state)
     best = -1
@@ -248,14 +244,6 @@ def best_other_scored(state, s):
         if other != s and (best < 0 or state.bound[other] > state.bound[best]):
             best = other
     return best
-
-
-@kernel
-def best_other(state, family, s, x):
-    """:func:`best_other_scored` for a compiled family."""
-    find_candidates(state, x)
-    score(state, family, state.data, x)
-    return best_other_scored(state, s)
 
 
 @kernel

@@ -121,8 +121,10 @@ def extend_created(state, family, x):
 
 
 @kernel
-def stream(state, family, end, entity, marks, next_entity):
+def stream(state, family, end, entity, marks, next_entity, probe):
     """Observe data up to ``end``, or until the best clustering of earlier ones has changed.
+
+    All that scores observations is in this one kernel, as compiling it takes longer than most uses do.
 
     Parameters
     ----------
@@ -136,18 +138,22 @@ def stream(state, family, end, entity, marks, next_entity):
         One for each name, old or to come; 0 to begin with, and working memory from then on.
     next_entity : int
         The name for the next cluster.
+    probe : int
+        An observation that only has its options weighed, nothing else is done; −1 for none.
 
     Returns
     -------
     DONE, NO_ROOM (call again when there is), ABSENT (call again when the candidates have been fetched) or
     CHANGED (by the last observation), and the next name.
     """
-    while state.n_observations < end:
-        x = state.n_observations
+    while state.n_observations < end or probe >= 0:
+        x = probe if probe >= 0 else state.n_observations
         find_candidates(state, x)
         if is_absent(state):
             return ABSENT, next_entity
         weigh_options(state, family, x)
+        if probe >= 0:
+            return DONE, next_entity
         if not observe(state, family, x):
             return NO_ROOM, next_entity
         extend_created(state, family, x)
