@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 import partita as pt
-from partita import demo
+from partita.demo import entities, points
 from partita.plots import FAINT, GREY, INK, PALETTE
 
 IMAGES = Path(__file__).parent / "images"
@@ -133,8 +134,11 @@ def tidy(ax: Axes) -> None:
 
 def main() -> None:
     """Draw them all."""
+    with tempfile.TemporaryDirectory() as folder:
+        first = entities.run(Path(folder) / "demo.db", Console(file=io.StringIO()))
     figures = {
-        "demo": demo.run(seed=0, console=Console(file=io.StringIO())),
+        "demo": first,
+        "points": points.run(seed=0, console=Console(file=io.StringIO())),
         "particles": particles(),
         "subproblems": subproblems(),
         "uncertainty": uncertainty(),

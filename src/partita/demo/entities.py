@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 BATCH = 21  # fragments after each of which the accuracy is looked at
 SWEEPS = 2  # of refinement, in the end
 SHOWN = 10  # entities
+LONGEST = 24  # letters of a name in a title
 WORD = "Gutenberg"  # whose namesakes the picture shows
 
 
@@ -219,8 +220,10 @@ def picture(kb: Any, result: Result) -> Figure:
         [step.attribute for step in steps],
         [step.nats for step in steps],
         ax=figure.add_subplot(grid[0, 1]),
-        title=f"Is {called(kb, explanation.first)} {called(kb, explanation.second)}?  "
+    ).set_title(
+        f"{called(kb, explanation.first)}, {called(kb, explanation.second)}: the same?  "
         f"{drawing.percent(explanation.probability)}",
+        fontsize="medium",
     )
     below = figure.add_subplot(grid[1, 1])
     pt.plots.online_curve(result.seen[:-1], result.f1[:-1], label="as they come", ax=below)
@@ -233,7 +236,8 @@ def picture(kb: Any, result: Result) -> Figure:
 def called(kb: Any, id: str) -> str:
     """A fragment, by its name and its id."""
     names = kb.fragment(id).properties.get("name", [])
-    return f"“{names[0]}” ({id})" if names else id
+    name = names[0] if names else ""
+    return f"“{name if len(name) <= LONGEST else name[: LONGEST - 1] + '…'}” ({id})" if name else id
 
 
 def namesakes(kb: Any, ax: Any) -> None:
