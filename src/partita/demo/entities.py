@@ -224,6 +224,7 @@ def picture(kb: Any, result: Result) -> Figure:
         f"{called(kb, explanation.first)}, {called(kb, explanation.second)}: the same?  "
         f"{drawing.percent(explanation.probability)}",
         fontsize="medium",
+        loc="right",
     )
     below = figure.add_subplot(grid[1, 1])
     pt.plots.online_curve(result.seen[:-1], result.f1[:-1], label="as they come", ax=below)
