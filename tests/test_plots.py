@@ -277,3 +277,22 @@ for ax in pictures:
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, timeout=60)
+
+
+def test_a_waterfall_ends_at_its_sum():
+    ax = plots.waterfall(["prior", "name", "born"], [-2.0, 5.0, 1.5], title="why")
+    bars = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
+    assert bars == [(0.0, -2.0), (-2.0, 5.0), (3.0, 1.5), (0.0, 4.5)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["prior", "name", "born", "log-odds"]
+    with pytest.raises(ValueError, match="shape"):
+        plots.waterfall(["prior"], [1.0, 2.0])
+
+
+def test_a_map_outlines_clusters():
+    probability = np.array([[1.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]])
+    ax = plots.together_map(probability, [4, 4, 2], names=["a", "b"])
+    boxes = [(patch.get_x(), patch.get_width()) for patch in ax.patches]
+    assert boxes == [(-0.5, 2), (1.5, 1)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    with pytest.raises(ValueError, match="shape"):
+        plots.together_map(probability, [1, 2])
