@@ -269,6 +269,42 @@ def test_removing_what_is_not_there_changes_nothing(kb):
     assert clusters(kb) == before
 
 
+def everything_in(kb):
+    """All that the tables hold, as one text."""
+    with kb.store.reading() as connection:
+        names = sa.inspect(connection).get_table_names()
+        rows = [
+            list(connection.execute(sa.text(f"SELECT * FROM {name}"))) for name in names if name != "about"
+        ]
+    return repr(rows)
+
+
+def test_removal_erases_all_versions(kb):
+    kb.add([{"id": "x", "name": "Zebedee Quux"}])
+    kb.add([{"id": "x", "name": "Xanthippe Grue"}])
+    kb.remove("x")
+    left = everything_in(kb).lower()
+    for word in ("zebedee", "quux", "xanthippe", "grue"):
+        assert word not in left
+
+
+def test_the_same_id_twice_in_one_call(kb):
+    twice = [partita.kb.fragments.Fragment("z", None, {"name": [name]}) for name in ("Anna Zed", "Berta Zed")]
+    assert kb.add(twice) == (1, 1, 0)
+    assert kb.fragment("z").properties == {"name": ["Berta Zed"]}
+    assert kb.add([twice[1], twice[1]]) == (0, 0, 2)
+
+
+def test_nothing_is_exported_over_a_database(kb, tmp_path):
+    path = tmp_path / "other.db"
+    with partita.kb.open(path) as other:
+        other.add(ROWS[:5])
+    with pytest.raises(ValueError, match="is a database"):
+        kb.export(path, format="csv")
+    with partita.kb.open(path) as other:
+        assert len(other.labels()) == 5
+
+
 # ---------------------------------------------------------------------- judging
 
 
@@ -316,6 +352,23 @@ def test_judgements_of_a_fragment_that_comes_back(kb):
     assert kb.together(a, b) == 0.0
     kb.add([{"id": b, "name": "Somebody Else"}])
     assert kb.together(a, b) == 0.0
+
+
+def test_removal_undoes_what_was_judged_of_the_fragment(url):
+    rows = [
+        {"id": id, "name": f"{id * 3} Miller", "born": born} for id, born in zip("abc", "123", strict=True)
+    ]
+    with partita.kb.open(url) as kb:
+        kb.add([*ROWS, *rows])
+        kb.confirm("a", "b")
+        kb.confirm("b", "c")
+        assert kb.together("a", "c") == pytest.approx(1.0)
+        kb.remove("b")
+        assert kb.together("a", "c") < 0.99
+        with pytest.raises(ValueError, match="contradicts"):  # it may come back
+            kb.separate("a", "c")
+        kb.add([*ROWS, *rows])
+        assert kb.together("a", "c") == pytest.approx(1.0)
 
 
 def test_contradictions_are_refused(kb):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 import typer
 
@@ -63,13 +63,27 @@ def console(error: bool = False) -> Console:
     stream = sys.stderr if error else sys.stdout
     limited = stream.isatty() or "COLUMNS" in os.environ
     return Console(
-        file=stream,
+        file=stream if limited else cast("IO[str]", Trimmed(stream)),
         markup=False,
         emoji=False,
         highlight=False,
         soft_wrap=False,
         width=None if limited else WIDE,
     )
+
+
+class Trimmed:
+    """A stream whose lines lose the spaces that they end in."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(re.sub(r" +(?=\n)", "", text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def note(text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -279,13 +279,19 @@ def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
 
 
 def events(
-    connection: Connection, since: int | datetime | None, entity: str | None, limit: int | None
+    connection: Connection,
+    since: int | datetime | None,
+    entity: str | None,
+    limit: int | None,
+    fragments: Collection[str] = (),
 ) -> list[Event]:
-    """See :meth:`KnowledgeBase.events`."""
+    """See :meth:`KnowledgeBase.events`; or those that some fragments have caused."""
     table = tables.events
     query = select(table).order_by(table.c.number).limit(limit)
     if since is not None:
         query = query.where(table.c.number > moment_of(connection, since))
+    if fragments:
+        query = query.where(table.c.fragment.in_(fragments))
     if entity is not None:
         number = entity_number(connection, entity)
         query = query.where((table.c.entity == number) | (table.c.other == number))

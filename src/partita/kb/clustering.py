@@ -148,7 +148,7 @@ class Clustering:
         self.entity[x] = NOBODY
         more = self._rename(just_written(self.engine.state))
         changes = [Change("left", left, member=number), *more.changes]
-        if left not in self.entity:
+        if left not in self.entity and not any(c.kind == "merged" and c.other == left for c in changes):
             changes.append(Change("emptied", left))
         return Told(changes, [(number, left, NOBODY), *more.moves], number)
 
@@ -184,23 +184,24 @@ class Clustering:
         return Told(changes, list(zip(*columns, strict=True)))
 
     def succeed(self, told: Told, before: int) -> Told:
-        """What a fragment has changed whose earlier version was an entity by itself, called ``before``."""
-        first = told.changes[0]
-        if first.kind != "created":
-            here = int(self.entity[self.place(told.fragment)])
+        """What a fragment has changed whose earlier version was an entity by itself, called ``before``.
+
+        If it is alone again, it goes on under that name, else that name leads to where it is now.
+        """
+        x = self.place(told.fragment)
+        here = int(self.entity[x])
+        if np.count_nonzero(self.entity == here) > 1:
             return told._replace(changes=[*told.changes, Change("merged", here, before)])
-        self.entity[self.entity == first.entity] = before
-        self.next_entity -= first.entity == self.next_entity - 1
-        known = {first.entity: before}
+        self.entity[x] = before
+        self.next_entity -= here == self.next_entity - 1
+        name = {here: before}
         changes = [
-            change._replace(
-                entity=known.get(change.entity, change.entity), other=known.get(change.other, change.other)
-            )
-            for change in told.changes
+            c._replace(entity=name.get(c.entity, c.entity), other=name.get(c.other, c.other))
+            for c in told.changes
         ]
-        changes[0] = changes[0]._replace(kind="updated")
-        moves = [(n, known.get(old, old), known.get(new, new)) for n, old, new in told.moves]
-        return told._replace(changes=changes, moves=moves)
+        changes = [c for c in changes if not (c.kind == "created" and c.entity == before)]
+        moves = [(n, name.get(old, old), name.get(new, new)) for n, old, new in told.moves]
+        return told._replace(changes=[*changes, Change("updated", before, member=told.fragment)], moves=moves)
 
     def rename_from(self, entity: Integers, next_entity: int) -> Told:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""

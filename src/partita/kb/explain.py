@@ -88,7 +88,7 @@ def explain(connection: Connection, clustering: Clustering, first: str, second: 
         clusters=named(clustering, held - other, ids),
         alternative=named(clustering, other - held, ids),
         judgements=deciding(connection, clustering, a, b),
-        events=[event for event in events(connection, None, None, None) if event.fragment in (first, second)],
+        events=events(connection, None, None, None, (first, second)),
     )
 
 

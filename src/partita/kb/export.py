@@ -44,10 +44,11 @@ def export(
 def flat(entity: answers.Entity) -> dict[str, Any]:
     """An entity as a row of a table."""
     row: dict[str, Any] = {"id": entity.id, "name": entity.name, "probability": entity.probability}
+    row["fragments"] = SEPARATOR.join(entity.fragments)
     for attribute, values in entity.properties.items():
         key = attribute if attribute not in row else f"property {attribute}"
         row[key] = SEPARATOR.join(str(value.value) for value in values)
-    return row | {"fragments": SEPARATOR.join(entity.fragments)}
+    return row
 
 
 def fragments(kb: Any) -> Iterator[dict[str, Any]]:

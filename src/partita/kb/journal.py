@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +96,12 @@ class Journal:
         self._past: list[dict[str, Any]] = []  # memberships that began and ended within this transaction
         self._ended: dict[int, int] = {}  # when the membership that the table has of a fragment ended
         self._touched: set[int] = set()  # entities
+        self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
+
+    @property
+    def moved(self) -> Collection[int]:
+        """The numbers of the fragments that are of another entity than before."""
+        return self._open.keys()
 
     def note(self, kind: str, fragment: str | None = None, **detail: Any) -> int:
         """An event that is not an entity's."""
@@ -122,7 +128,7 @@ class Journal:
             gone = self.register[other]
             gone.ended, gone.merged_into = moment, entity
         elif kind == "emptied":
-            self.register[entity].ended = moment
+            self.register[entity].ended, self.register[entity].name = moment, None
         self._touched |= {entity, other} - {NOBODY}
         self._event(kind, entity, None if other == NOBODY else other, fragment, detail)
 
@@ -145,7 +151,8 @@ class Journal:
         if name == entry.name or entry.size == 0:
             return
         if entry.created < moment:
-            self._event("renamed", entity, None, fragment, {"from": entry.name, "to": name})
+            known = [None if each in self.hidden else each for each in (entry.name, name)]
+            self._event("renamed", entity, None, fragment, dict(zip(("from", "to"), known, strict=True)))
         entry.name = name
 
     def _event(

@@ -30,6 +30,7 @@ from partita.kb.search import words_in
 from partita.kb.store import Store, StoreError, check, checksum, delete_all, get, insert_all, put, select_all
 from partita.models.attributes import Text, as_text
 from partita.models.record import Record
+from partita.smc.bonds import bonds_from
 
 BATCH = 500  # fragments of one transaction
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
@@ -83,8 +84,10 @@ class KnowledgeBase:
             known: dict[str, Any] | None = get(connection, "settings")
         if known is None:
             with self.store.writing() as connection:
-                put(connection, "settings", settings)
-            return settings
+                known = get(connection, "settings")  # another process may have been faster
+                if known is None:
+                    put(connection, "settings", settings)
+                    return settings
         if settings["schema"] is not None:
             raise ValueError(f"{self.store.name} has a schema already: give the new one to relearn(schema=…)")
         return known
@@ -128,7 +131,7 @@ class KnowledgeBase:
         """
         whole("batch", batch, 1)
         rows = _as_fragments(fragments)
-        first: list[Fragment] = [] if self.settings["learnt_from"] else list(islice(rows, ENOUGH))
+        first: list[Fragment] = [] if self._is_learnt() else list(islice(rows, ENOUGH))
         rows, total = chain(first, rows), Added()
         while some := list(islice(rows, batch)):
             with self._changing() as (connection, journal):
@@ -139,29 +142,41 @@ class KnowledgeBase:
             progress(sum(total))
         return total
 
+    def _is_learnt(self) -> bool:
+        """Whether there is a model."""
+        with self.store.reading() as connection:
+            return bool(get(connection, "settings")["learnt_from"])
+
     def _add(self, connection: Connection, journal: Journal, given: list[Fragment]) -> Added:
         """Add a batch within a transaction."""
         table = tables.fragments
         query = select(table.c.id, table.c.number, table.c.digest).where(table.c.gone.is_(None))
-        known = {row.id: row for row in select_all(connection, query, table.c.id, [f.id for f in given])}
-        new = [f for f in given if f.id not in known or known[f.id].digest != f.digest]
-        next_number = (connection.scalar(select(func.max(table.c.number))) or 0) + 1
+        rows = select_all(connection, query, table.c.id, {fragment.id for fragment in given})
+        known = {row.id: (row.number, row.digest) for row in rows}
+        number = connection.scalar(select(func.max(table.c.number))) or 0
         waiting: list[tuple[int, Fragment]] = []
-        for number, fragment in enumerate(new, start=next_number):
-            if fragment.id in known:
+        added = updated = 0
+        for fragment in given:
+            old, digest = known.get(fragment.id, (None, None))
+            if digest == fragment.digest:
+                continue
+            number += 1
+            known[fragment.id] = number, fragment.digest
+            if old is None:
+                added += 1
+                waiting.append((number, fragment))
+            else:
+                updated += 1
                 self._observe(connection, journal, waiting)
                 waiting = []
-                self._update(connection, journal, known[fragment.id].number, number, fragment)
-                continue
-            waiting.append((number, fragment))
+                self._update(connection, journal, old, number, fragment)
             if self._n_present + len(waiting) >= GROWTH * self.settings["learnt_from"]:
                 self._observe(connection, journal, waiting)
                 waiting = []
                 self._relearn(connection, journal, None)
         self._observe(connection, journal, waiting)
-        updated = sum(fragment.id in known for fragment in new)
-        self._judge_anew(connection, journal, {fragment.id for fragment in new})
-        return Added(len(new) - updated, updated, len(given) - len(new))
+        self._judge_anew(connection, journal, {fragment.id for fragment in given})
+        return Added(added, updated, len(given) - added - updated)
 
     def _update(
         self, connection: Connection, journal: Journal, old: int, new: int, fragment: Fragment
@@ -172,7 +187,9 @@ class KnowledgeBase:
         """
         told = self._withdraw(connection, journal, fragment.id, old, erase=False)
         alone = next((change.entity for change in told.changes if change.kind == "emptied"), None)
-        journal.tell(told if alone is None else told._replace(changes=[]), fragment.id)
+        own = ("left", alone), ("emptied", alone)  # it is not gone, it has changed
+        kept = [change for change in told.changes if (change.kind, change.entity) not in own]
+        journal.tell(told._replace(changes=kept), fragment.id)
         self._observe(connection, journal, [(new, fragment)], alone)
 
     def _observe(
@@ -238,19 +255,47 @@ class KnowledgeBase:
 
     def _withdraw(self, connection: Connection, journal: Journal, id: str, number: int, erase: bool) -> Told:
         """Take a fragment out of the clustering; its row stays, without what it said if that is erased."""
-        self._drop_bonds(connection, id)
+        companions = self._drop_bonds(connection, id)
         moment = journal.next_event
         self._names_of(number)  # which the journal will ask for
         told = self._live().remove(number)
-        values: dict[str, Any] = {"gone": moment}
-        if erase:
-            values |= {"properties": None, "source": None, "digest": "", "key_codes": b""}
-            connection.execute(delete(tables.said).where(tables.said.c.fragment == number))
-        connection.execute(delete(tables.words).where(tables.words.c.fragment == number))
+        if companions:  # who may be together, or apart, only because of what was judged of this one
+            pairs = list(zip(companions, [*companions[1:], companions[0]], strict=True))
+            more = self._live().condition(*self._bonds(connection, without=id), pairs)
+            told = told._replace(changes=told.changes + more.changes, moves=told.moves + more.moves)
         table = tables.fragments
-        connection.execute(update(table).where(table.c.number == number).values(values))
+        connection.execute(update(table).where(table.c.number == number).values(gone=moment))
+        connection.execute(delete(tables.words).where(tables.words.c.fragment == number))
+        if erase:
+            journal.hidden |= self._erase(connection, id)
         self._n_present -= 1
         return told
+
+    def _erase(self, connection: Connection, id: str) -> set[str]:
+        """Erase what all versions of a fragment have said, and the names that entities have had from them.
+
+        Returns these names.
+        """
+        table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
+        versions = connection.execute(
+            select(table.c.number, table.c.properties).where(table.c.id == id)
+        ).all()
+        names = {name for row in versions for name in self._names_in(json.loads(row.properties or "{}"))}
+        numbers = [row.number for row in versions]
+        owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
+        gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
+        connection.execute(update(entities).where(*gone).values(name=None))
+        renamed = select(events.c.number, events.c.detail).where(
+            events.c.kind == "renamed", events.c.entity.in_(owners)
+        )
+        for row in connection.execute(renamed).all():
+            detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
+            change = update(events).where(events.c.number == row.number)
+            connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
+        connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
+        nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
+        connection.execute(update(table).where(table.c.id == id).values(nothing))
+        return names
 
     def refine(self, sweeps: int = 1, *, progress: Callable[[int], object] = lambda done: None) -> None:
         """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
@@ -273,8 +318,9 @@ class KnowledgeBase:
         if schema is not None:
             Record.from_toml(schema)
         with self._changing() as (connection, journal):
-            if self._clustering is not None:
-                self._relearn(connection, journal, schema)
+            if not self._n_present:
+                raise ValueError("the knowledge base is empty: add fragments first")
+            self._relearn(connection, journal, schema)
 
     def _relearn(self, connection: Connection, journal: Journal, schema: str | None) -> None:
         old = self._live()
@@ -345,11 +391,9 @@ class KnowledgeBase:
             journal.note(JUDGED[kind], judgement=number, first=first, second=second)
             if kind != "unsure":
                 pair = self._number(connection, first), self._number(connection, second)
-                bonds = self._bonds(connection)
-                try:
-                    told = self._live().condition(*bonds, [pair])
-                except ValueError:
-                    raise ValueError(self._contradiction(connection, number, kind, first, second)) from None
+                if not self._are_possible(connection):
+                    raise ValueError(self._contradiction(connection, number, kind, first, second))
+                told = self._live().condition(*self._bonds(connection), [pair])
                 journal.tell(told, judgement=number)
         return number
 
@@ -365,6 +409,19 @@ class KnowledgeBase:
         return (
             f"cannot {kind} {first!r} and {second!r}: it contradicts earlier judgements; undo one of {listed}"
         )
+
+    def _are_possible(self, connection: Connection) -> bool:
+        """Whether the judgements agree with one another, those of fragments that are gone for now as well."""
+        place: dict[str, int] = {}
+        pairs: dict[str, list[tuple[int, int]]] = {"confirm": [], "separate": [], "unsure": []}
+        for row in self._judgements(connection):
+            first, second = (place.setdefault(id, len(place)) for id in (row.first, row.second))
+            pairs[row.kind].append((first, second))
+        try:
+            bonds_from(pairs["confirm"], pairs["separate"])
+        except ValueError:
+            return False
+        return True
 
     def _judgements(self, connection: Connection) -> list[Any]:
         """The judgements that count, in order."""
@@ -387,10 +444,16 @@ class KnowledgeBase:
                 pairs[row.kind].append((number[row.first], number[row.second]))
         return pairs["confirm"], pairs["separate"]
 
-    def _drop_bonds(self, connection: Connection, id: str) -> None:
-        """Before a fragment goes, forget what was judged of it; the judgements themselves stay."""
-        if any(id in (row.first, row.second) for row in self._judgements(connection)):
+    def _drop_bonds(self, connection: Connection, id: str) -> list[int]:
+        """Before a fragment goes, forget what was judged of it; the judgements themselves stay.
+
+        Returns the numbers of the fragments present that it was judged together with.
+        """
+        judged = [(row.first, row.second) for row in self._judgements(connection) if row.kind != "unsure"]
+        others = {other for pair in judged if id in pair for other in pair if other != id}
+        if others:
             self._live().condition(*self._bonds(connection, without=id), [])
+        return sorted(numbers_of(connection, others).values())
 
     def _judge_anew(self, connection: Connection, journal: Journal, ids: set[str]) -> None:
         """Where fragments have come back that were judged before, condition on it again."""
@@ -687,7 +750,7 @@ class KnowledgeBase:
         probabilities = {
             number: probability
             for number, probability in zip(numbers.tolist(), sure.round(DIGITS).tolist(), strict=True)
-            if self._sure.get(number) != probability
+            if self._sure.get(number) != probability or number in journal.moved
         }
         self._sure |= probabilities
         journal.write(connection, probabilities)

@@ -143,7 +143,8 @@ def connected(url: URL) -> Engine:
     @event.listens_for(engine, "connect")
     def configure(connection: Any, record: object) -> None:
         connection.isolation_level = None  # transactions begin where ``begin`` says
-        for setting in ("journal_mode = WAL", "synchronous = FULL", f"busy_timeout = {1000 * PATIENCE}"):
+        waiting = f"busy_timeout = {1000 * PATIENCE}"
+        for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", waiting):
             try:
                 connection.execute(f"PRAGMA {setting}")
             except Exception as error:  # a file that is read-only can still be read

@@ -130,7 +130,8 @@ subproblems = Table(  # the sampler's state; see ``clustering.Subproblem``
 
 VIEWS = {
     "entity_members": """
-        SELECT members.entity, entities.name, fragments.id AS fragment, fragments.source,
+        SELECT members.entity, 'E' || members.entity AS entity_id, entities.name,
+               fragments.id AS fragment, fragments.source,
                members.probability, fragments.properties
         FROM members
         JOIN entities ON entities.number = members.entity
@@ -138,7 +139,7 @@ VIEWS = {
         WHERE members.until IS NULL
     """,
     "entity_values": """
-        SELECT members.entity, said.attribute, said.value,
+        SELECT members.entity, 'E' || members.entity AS entity_id, said.attribute, said.value,
                MAX(members.probability) AS probability, COUNT(*) AS fragments,
                COUNT(DISTINCT fragments.source) AS sources
         FROM members

@@ -30,6 +30,7 @@ LONGEST = 1 << 24  # bytes of a row, unless there is a longer one
 Rows = Iterable[Mapping[str, Any]]
 # The type of values: None for no value, a name, a list with that of elements, a dict with those of fields.
 Kind = Any
+SQLITE = b"SQLite format 3\x00"  # how a database begins
 
 
 def write(
@@ -83,6 +84,10 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         with target.open("wb") as file:
             yield file
         return
+    if target.exists():
+        with target.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                raise ValueError(f"{path} is a database, maybe a knowledge base: name another file")
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
