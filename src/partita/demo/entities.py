@@ -70,7 +70,8 @@ def make_way(path: Path) -> None:
     ids = {row["id"] for row in fragments()[0]}
     try:
         with partita.kb.open(path, create=False) as kb:
-            untouched = set(kb.labels()) == ids and not kb.judgements()
+            held = {id for entity in kb.entities() for id in entity.fragments}
+            untouched = held == ids and not kb.judgements()
     except (partita.kb.StoreError, ValueError):
         untouched = False
     if not untouched:
