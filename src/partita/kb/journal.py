@@ -103,9 +103,9 @@ class Journal:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
 
-    def note(self, kind: str, fragment: str | None = None, **detail: Any) -> int:
+    def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
-        return self._event(kind, None, None, fragment, detail)
+        self._event(kind, None, None, None, detail)
 
     def tell(self, told: Told, fragment: str | None = None, **detail: Any) -> None:
         """What has changed because of a fragment, or of what ``detail`` says."""
@@ -157,13 +157,11 @@ class Journal:
 
     def _event(
         self, kind: str, entity: int | None, other: int | None, fragment: str | None, detail: dict[str, Any]
-    ) -> int:
-        number = self.next_event
-        self.next_event += 1
-        row = {"number": number, "at": self.at, "kind": kind, "entity": entity, "other": other}
+    ) -> None:
+        row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
         text = json.dumps(detail, ensure_ascii=False) if detail else None
         self._events.append(row | {"fragment": fragment, "detail": text})
-        return number
+        self.next_event += 1
 
     def write(self, connection: Connection, probabilities: dict[int, float]) -> None:
         """Write everything; the present members are so probable, those not named as they were."""

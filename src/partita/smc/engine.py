@@ -24,7 +24,7 @@ from partita.posterior import Posterior
 from partita.smc.bonds import new_bonds, parts_of
 from partita.smc.candidates import candidates_of, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
-from partita.smc.follow import UNNAMED
+from partita.smc.follow import UNNAMED, best_clustering
 from partita.smc.index import filled_index, new_index, store_keys
 from partita.smc.keys import EVERYTHING, Keys, key_function
 from partita.smc.refine import fill, subproblem_of
@@ -106,28 +106,6 @@ def leave_absent(state):
     """Note that all subproblems have yet to be fetched."""
     for s in range(state.n_subproblems):
         state.subproblems[s].absent = state.subproblems[s].rows > 0
-
-
-@kernel
-def members_of_slots(state, slots):
-    """The observations of some subproblems."""
-    n = 0
-    for s in slots:
-        sub = state.subproblems[s]
-        for j in range(sub.columns):
-            n += state.blocks[state.cells[sub.cells + j]].size
-    members = np.empty(n, np.int64)
-    k = 0
-    for s in slots:
-        sub = state.subproblems[s]
-        for j in range(sub.columns):
-            block = state.blocks[state.cells[sub.cells + j]]
-            x = block.head
-            for _ in range(block.size):
-                members[k] = x
-                x = state.observations[x].next
-                k += 1
-    return members
 
 
 @kernel
@@ -413,7 +391,7 @@ class Engine:
         absent = are_absent(self.state, np.asarray(slots, np.int64))
         if not len(absent):
             return
-        members = np.sort(members_of_slots(self.state, absent))
+        members = best_clustering(self.state, absent)[0]
         observations = self.fetch(members)
         views(self.state)[3][members] = self.encode(observations)
         for x, observation in zip(members.tolist(), observations, strict=True):
