@@ -95,7 +95,7 @@ def train(
     optimiser = optimiser_of(plan)
     learning = Learning(module, module, optimiser.init(eqx.filter(module, eqx.is_inexact_array)))
     kept = json.loads(json.dumps({"plan": plan._asdict(), "config": config or {}}))
-    done, curves = 0, []
+    done, curves = 0, list[dict[str, float]]()
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / CHECKPOINT).exists():

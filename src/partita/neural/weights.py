@@ -26,7 +26,7 @@ def arrays_of(module: Any) -> dict[str, Any]:
 def save(path: Path, arrays: dict[str, Any], about: dict[str, Any]) -> None:
     """Write arrays, and what else there is to know, in one step."""
     partial = path.with_name(path.name + ".partial")
-    contents = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     save_file(contents, partial, metadata={"about": json.dumps(about)})
     partial.replace(path)
 
@@ -63,4 +63,5 @@ def load(path: Path, module: M, prefix: str = "") -> M:
             return jax.numpy.asarray(array, leaf.dtype)
 
         arrays, rest = eqx.partition(module, eqx.is_array)
-        return eqx.combine(jax.tree_util.tree_map_with_path(read, arrays), rest)
+        found: M = eqx.combine(jax.tree_util.tree_map_with_path(read, arrays), rest)
+        return found
