@@ -35,7 +35,7 @@ class Plan(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The averaged network, and what was measured on the way."""
+    """The averaged network, as it was best, and what was measured on the way."""
 
     module: Any
     curves: list[dict[str, float]]
@@ -46,6 +46,7 @@ class Learning(NamedTuple):
 
     module: Any
     averaged: Any
+    best: Any  # the averaged network where ``held_out`` was least, or the last one
     optimiser: Any
 
 
@@ -86,14 +87,15 @@ def train(
     config : dict, optional
         What the checkpoint must have been made with; ValueError if it was not.
     validate : callable, optional
-        From the averaged module to figures for the curves.
+        From the averaged module to figures for the curves. If one is called ``held_out``, the network that
+        had the least of it is returned, which is not the last one where there are few data.
     every : int
         Steps between checkpoints.
     progress : callable
         Told the number of steps done, and the last figures.
     """
     optimiser = optimiser_of(plan)
-    learning = Learning(module, module, optimiser.init(eqx.filter(module, eqx.is_inexact_array)))
+    learning = Learning(module, module, module, optimiser.init(eqx.filter(module, eqx.is_inexact_array)))
     kept = json.loads(json.dumps({"plan": plan._asdict(), "config": config or {}}))
     done, curves = 0, list[dict[str, float]]()
     if folder is not None:
@@ -116,12 +118,15 @@ def train(
         figures = {"step": step + 1, "loss": mean, "seconds": time.perf_counter() - began}
         if validate is not None:
             figures |= validate(eqx.nn.inference_mode(learning.averaged))
+        least = min((before["held_out"] for before in curves if "held_out" in before), default=math.inf)
+        if figures.get("held_out", -math.inf) < least:
+            learning = learning._replace(best=learning.averaged)
         losses = []
         curves = [*curves, figures]
         if folder is not None:
             keep(folder, kept, step + 1, curves, learning)
         progress(step + 1, figures)
-    return Trained(eqx.nn.inference_mode(learning.averaged), curves)
+    return Trained(eqx.nn.inference_mode(learning.best), curves)
 
 
 def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
@@ -139,7 +144,7 @@ def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
             learning.averaged,
             module,
         )
-        return Learning(module, averaged, state), value
+        return Learning(module, averaged, learning.best, state), value
 
     return advance
 

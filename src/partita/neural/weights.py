@@ -49,7 +49,10 @@ def about(path: Path) -> dict[str, Any]:
 
 
 def load(path: Path, module: M, prefix: str = "") -> M:
-    """The module with the arrays of a file; ValueError names one that is missing or has another shape."""
+    """The module with the arrays of a file; ValueError names one that is missing or has another shape.
+
+    The module's own arrays may be mere shapes (:func:`equinox.filter_eval_shape`).
+    """
     with safe_open(path, "numpy") as file:
         there = set(file.keys())
 
@@ -62,6 +65,6 @@ def load(path: Path, module: M, prefix: str = "") -> M:
                 raise ValueError(f"{path}: {name} has shape {array.shape}, not {leaf.shape}")
             return jax.numpy.asarray(array, leaf.dtype)
 
-        arrays, rest = eqx.partition(module, eqx.is_array)
+        arrays, rest = eqx.partition(module, lambda leaf: hasattr(leaf, "shape"))
         found: M = eqx.combine(jax.tree_util.tree_map_with_path(read, arrays), rest)
         return found

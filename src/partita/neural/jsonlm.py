@@ -1,0 +1,326 @@
+"""A language model of sets of fragments: log p(c) is that of their JSON text (paper, appendix D.2.1).
+
+The text of a set has one order (:mod:`~partita.neural.serialisation`), so it says how likely the set is. Its
+fragments could have come in n!/∏(repeats!) orders, all alike; a cluster's likelihood is that of its fragments in
+the order in which they did come,
+
+    log p(c) = Σ_t log p(token_t | tokens before, grammar) − log(n! / ∏ repeats!)
+
+How many fragments there are is given: the symbols between them do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from partita._labels import label_codes
+from partita._typing import Floats, Integers
+from partita.models.black_box import BlackBox
+from partita.neural import weights
+from partita.neural.corpus import STATE, Batches, Entities, encoded, joined, text_of
+from partita.neural.grammar import Grammar
+from partita.neural.prefixes import PrefixScorer, Text
+from partita.neural.serialisation import Fragment, canonical
+from partita.neural.tokens import Tokens, learn, strings_of
+from partita.neural.training import Plan, Progress, train
+from partita.neural.transformer import Size, Transformer, forward, log_probabilities
+
+KIND = "partita JsonLM 1"
+REMEMBERED = 200_000  # fragments whose tokens are kept
+ROWS = {"cpu": 8}  # blocks computed at once; more on an accelerator
+PAGES = {"cpu": 1_000}  # blocks remembered
+MANY_ROWS, MANY_PAGES = 64, 20_000
+
+
+class Corpus(NamedTuple):
+    """Labelled fragments to learn from, and how often each entity is seen in an epoch."""
+
+    fragments: Sequence[Mapping[str, Any]]
+    labels: Any
+    repeats: int = 1
+
+
+class JsonLM:
+    """A likelihood of fragments of entities: a transformer that reads their JSON.
+
+    It is called with a list of clusters, each a list of fragments, and returns their log-likelihoods. Use it in
+    a :class:`~partita.BlackBox`, with a surrogate to aim it.
+
+    Parameters
+    ----------
+    network : Transformer
+    tokens : Tokens
+    temperature, offset : float
+        log p(c) is that of the network, divided by the temperature, plus the offset: :meth:`calibrate`.
+
+    Examples
+    --------
+    >>> import partita as pt
+    >>> from partita.neural import JsonLM
+    >>> model = pt.BlackBox(JsonLM.pretrained(), pt.Ngram(attribute="name"))  # doctest: +SKIP
+    >>> pt.SplitSMC(model, n_particles=20).fit_predict(fragments)  # doctest: +SKIP
+    """
+
+    lookahead = 32  # observations to propose for at once, in a black box
+
+    def __init__(
+        self, network: Transformer, tokens: Tokens, temperature: float = 1.0, offset: float = 0.0
+    ) -> None:
+        self.network, self.tokens = network, tokens
+        self.temperature, self.offset = temperature, offset
+        self.grammar = Grammar(tokens)
+        self._known: dict[Fragment, Integers] = {}
+        self._scorer: PrefixScorer | None = None
+
+    # ------------------------------------------------------------------ scores
+
+    def __call__(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
+        """log p(c) of each cluster, calibrated."""
+        return self.log_likelihood(clusters) / self.temperature + self.offset
+
+    def log_likelihood(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
+        """log p(c) of each cluster, as the network says."""
+        sets = [self._canonical(cluster) for cluster in clusters]
+        return self.scorer([self.text(fragments) for fragments in sets]) - np.array(
+            [log_orders(fragments) for fragments in sets]
+        )
+
+    def _canonical(self, cluster: Sequence[Mapping[str, Any]]) -> list[Fragment]:
+        """The fragments of a cluster that say something, in order."""
+        return sorted(filter(None, map(canonical, cluster)))
+
+    def text(self, fragments: Sequence[Fragment]) -> Text:
+        """The tokens of a set of canonical fragments, which are in order."""
+        return text_of(joined([self._encoded(fragment) for fragment in fragments]))
+
+    def _encoded(self, fragment: Fragment) -> Integers:
+        found = self._known.get(fragment)
+        if found is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            found = self._known[fragment] = encoded(fragment, self.tokens, self.grammar)
+        return found
+
+    @property
+    def scorer(self) -> PrefixScorer:
+        """Scores texts and remembers their beginnings."""
+        if self._scorer is None:
+            device = jax.default_backend()
+            pages, rows = PAGES.get(device, MANY_PAGES), ROWS.get(device, MANY_ROWS)
+            self._scorer = PrefixScorer(self.network, self.grammar.following, pages, rows)
+        return self._scorer
+
+    # ------------------------------------------------------------------ files
+
+    def about(self) -> dict[str, Any]:
+        """What a file says beside the weights."""
+        size = self.network.size._asdict()
+        calibration = {"temperature": self.temperature, "offset": self.offset}
+        return {"kind": KIND, "size": size, "bpe": self.tokens.bpe, **calibration}
+
+    def save(self, path: str | Path) -> None:
+        """Write a safetensors file, the weights in 16 bits."""
+        weights.save(Path(path), weights.halved(weights.arrays_of(self.network)), self.about())
+
+    @classmethod
+    def load(cls, path: str | Path) -> JsonLM:
+        """What :meth:`save` has written; ValueError if it is something else."""
+        about = weights.about(Path(path))
+        if about.get("kind") != KIND:
+            raise ValueError(f"{path} holds no JsonLM, but {about.get('kind', 'something else')!r}")
+        skeleton = eqx.filter_eval_shape(Transformer, Size(**about["size"]), jax.random.key(0))
+        network = weights.load(Path(path), skeleton)
+        return cls(network, Tokens(about["bpe"]), about["temperature"], about["offset"])
+
+    @classmethod
+    def pretrained(cls) -> JsonLM:
+        """The model that Partita comes with; its card, jsonlm.md, is beside it."""
+        file = resources.files("partita.neural") / "pretrained" / "jsonlm.safetensors"
+        with resources.as_file(file) as path:
+            return cls.load(path)
+
+    @property
+    def name(self) -> str:
+        """A hash of everything that decides its scores."""
+        digest = hashlib.sha256(repr(sorted(self.about().items())).encode())
+        for name, array in sorted(weights.halved(weights.arrays_of(self.network)).items()):
+            digest.update(name.encode() + array.tobytes())
+        return digest.hexdigest()[:16]
+
+    def __repr__(self) -> str:
+        return f"JsonLM({self.name})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies and other processes: without what is remembered."""
+        return self.__dict__ | {"_known": {}, "_scorer": None}
+
+    # ------------------------------------------------------------------ learning
+
+    @classmethod
+    def train(
+        cls,
+        fragments: Sequence[Mapping[str, Any]],
+        labels: Any,
+        *,
+        folder: str | Path | None = None,
+        steps: int = 5_000,
+        progress: Progress = lambda step, figures: None,
+        **options: Any,
+    ) -> JsonLM:
+        """Learn from labelled fragments; one in twenty entities is held out, for curves and calibration.
+
+        Parameters
+        ----------
+        fragments : sequence of mappings
+        labels : sequence
+            The entity of each.
+        folder : path, optional
+            For checkpoints; training goes on from the one that is there.
+        steps : int
+        progress : callable
+            Told the number of steps done, and the last figures.
+        **options
+            Of :func:`learnt`.
+        """
+        given = [Corpus(fragments, labels)]
+        return learnt(given, folder=folder, steps=steps, progress=progress, **options)
+
+    def calibrate(
+        self, fragments: Sequence[Mapping[str, Any]], labels: Any, surrogate: Any = None, **options: Any
+    ) -> JsonLM:
+        """The same model with the temperature and offset that labelled fragments call for (alpha = 1).
+
+        ``options`` are those of :meth:`partita.BlackBox.fit_prior`.
+        """
+        fitted = BlackBox(self.log_likelihood, surrogate).fit_prior(fragments, labels, **options)
+        return type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
+
+
+def log_orders(fragments: Sequence[Fragment]) -> float:
+    """The logarithm of the number of orders that fragments may have come in."""
+    repeats = Counter(fragments).values()
+    return math.lgamma(len(fragments) + 1) - sum(math.lgamma(n + 1) for n in repeats)
+
+
+def learnt(
+    corpora: Sequence[Corpus],
+    *,
+    folder: str | Path | None = None,
+    steps: int = 5_000,
+    size: Mapping[str, int] | None = None,
+    n_tokens: int = 3_072,
+    batch_tokens: int = 65_536,
+    rate: float = 1e-3,
+    dropout: float = 0.1,
+    weight_decay: float = 0.1,
+    every: int = 500,
+    seed: int = 0,
+    progress: Progress = lambda step, figures: None,
+) -> JsonLM:
+    """A model of several corpora, without calibration.
+
+    Parameters
+    ----------
+    corpora : sequence of Corpus
+    folder, steps, progress
+        As for :meth:`JsonLM.train`.
+    size : mapping, optional
+        Parameters of the network other than the usual ones (:class:`~partita.neural.transformer.Size`).
+    n_tokens : int
+        Of the vocabulary.
+    batch_tokens : int
+        In a batch.
+    rate, dropout, weight_decay : float
+    every : int
+        Steps between checkpoints.
+    seed : int
+    """
+    learning, held_out = zip(*(divided(corpus) for corpus in corpora), strict=True)
+    strings = strings_of(fragment for entities in learning for entity in entities for fragment in entity)
+    tokens = Tokens(learn(strings, n_tokens))
+    grammar = Grammar(tokens)
+
+    def prepared(entities: list[list[Fragment]], repeats: int) -> Entities:
+        return Entities([[encoded(f, tokens, grammar) for f in sorted(e)] for e in entities], repeats)
+
+    sources = [prepared(e, c.repeats) for e, c in zip(learning, corpora, strict=True)]
+    network = Transformer(Size(tokens.n_tokens, **size or {}), jax.random.key(seed))
+    following = jnp.asarray(grammar.following)
+    plan = Plan(steps, rate, min(1_000, steps // 10), weight_decay=weight_decay, seed=seed)
+    config = {"size": network.size._asdict(), "dropout": dropout, "batch": batch_tokens}
+    fixed = [list(fixed_batches(prepared(e, 1), batch_tokens)) for e in held_out]
+
+    def loss(network: Any, batch: Any, key: Any) -> Any:
+        total, count = nats(network, following, batch, dropout, key)
+        return total / count
+
+    measure = eqx.filter_jit(lambda network, batch: nats(network, following, batch, 0.0, None))
+
+    def validate(network: Any) -> dict[str, float]:
+        figures: dict[str, float] = {}  # bits a token
+        for number, batches in enumerate(fixed):
+            found = np.sum([np.array(measure(network, batch)) for batch in batches], axis=0)
+            figures[f"held_out_{number}"] = float(found[0] / found[1] / math.log(2.0))
+        return figures | {"held_out": float(np.mean(list(figures.values())))}
+
+    found = train(
+        network, loss, Batches(sources, batch_tokens, seed), plan,
+        folder=None if folder is None else Path(folder), config=config, validate=validate, every=every,
+        progress=progress,
+    )  # fmt: skip
+    return JsonLM(found.module, tokens)
+
+
+def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]:
+    """The fragments of the entities to learn from, and of one in twenty to be held out."""
+    codes = label_codes("labels", corpus.labels)
+    if len(codes) != len(corpus.fragments):
+        raise ValueError(f"there are {len(codes)} labels, but {len(corpus.fragments)} fragments")
+    entities: list[list[Fragment]] = [[] for _ in range(codes.max() + 1)]
+    for code, fragment in zip(codes.tolist(), map(canonical, corpus.fragments), strict=True):
+        if fragment:
+            entities[code].append(fragment)
+    held = set(held_out_codes(len(entities)).tolist())
+    return (
+        [entity for k, entity in enumerate(entities) if entity and k not in held],
+        [entity for k, entity in enumerate(entities) if entity and k in held],
+    )
+
+
+def held_out_codes(n: int) -> Integers:
+    """Which of n entities, in order of their first fragments, are held out."""
+    return np.random.default_rng(0).permutation(n)[: n // 20]
+
+
+def fixed_batches(held_out: Entities, n_tokens: int) -> Any:
+    """One random set of each entity, in batches that are always the same."""
+    if not held_out.fragments:
+        return
+    most = max(1, min(4_000 // len(held_out.fragments), 10))
+    batches = Batches([held_out._replace(repeats=most)], n_tokens, seed=1)
+    batches._draw_epoch()
+    yield from [batches(step) for step in range(batches.first)]
+
+
+def nats(network: Any, following: Any, batch: Any, dropout: float, key: Any) -> tuple[Any, Any]:
+    """The sum of −log p of the tokens of a batch, and their number."""
+    rows, sizes = batch
+    tokens, states = rows % STATE, rows // STATE
+    fast = jax.default_backend() == "gpu"
+    x = forward(network, tokens[:, :-1], dropout=dropout, key=key, fast=fast)
+    counts = jnp.arange(tokens.shape[1] - 1) < sizes[:, None]
+    found = log_probabilities(network, x, tokens[:, 1:], following[states[:, 1:]] >= 0)
+    return -jnp.where(counts, found, 0.0).sum(), counts.sum()
+
+

@@ -1,0 +1,194 @@
+"""Scoring sequences block by block, so that what sequences have in common is computed once.
+
+A sequence is read in blocks of fixed length. A block's keys, values and log-probability depend on the tokens
+up to its end alone, and are kept by them, keys and values in a pool of pages; the least recently used are given
+up first. Blocks are always computed in the same shapes, so a score is the same to the last bit whether a
+prefix was known or not, and whatever else was asked for along with it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from partita._typing import Array, Floats, Integers
+from partita.neural.transformer import Transformer, log_probabilities, read_block
+
+BLOCK = 32  # tokens
+WINDOWS = (0, 4, 8, 16, 32, 64)  # blocks to look back on; nothing is seen beyond the last
+NOWHERE = 0  # a page that is written and never read
+
+
+class Text(NamedTuple):
+    """A sequence of tokens, the grammar's state before each, and whether its probability counts."""
+
+    tokens: Integers
+    states: Integers
+    counts: Array
+
+
+class Block:
+    """A block of a text: its inputs, its targets, and what was found of it."""
+
+    __slots__ = ("counts", "inputs", "key", "log_probability", "page", "states", "targets")
+
+    def __init__(self, key: bytes, text: Text, at: int) -> None:
+        after = slice(at + 1, at + 1 + BLOCK)
+        self.key = key
+        self.targets, self.states, self.counts = (part[after] for part in text)
+        self.inputs = text.tokens[at : at + len(self.targets)]
+        self.page, self.log_probability = NOWHERE, 0.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether another text may go on from it."""
+        return len(self.targets) == BLOCK
+
+
+class Job(NamedTuple):
+    """A block to compute, the blocks before it, and how many of these are to be computed first."""
+
+    block: Block
+    before: list[Block]
+    depth: int
+
+    @property
+    def window(self) -> int:
+        """How many blocks there is room to look back on."""
+        return next((window for window in WINDOWS if window >= len(self.before)), WINDOWS[-1])
+
+
+@partial(jax.jit, donate_argnums=1)
+def compute(network: Transformer, pool: Any, following: Any, texts: Any, pages: Any, where: Any) -> Any:
+    """The log-probabilities of some blocks' targets, and the pool with the blocks' keys and values in it."""
+    inputs, targets, states = texts
+    past, written = where
+    with jax.default_matmul_precision("highest"):
+        x, own = read_block(network, pool, inputs, pages, past)
+        found = log_probabilities(network, x, targets, following[states] >= 0)
+    return found, pool.at[:, written].set(own)
+
+
+class PrefixScorer:
+    """log p of texts, with a memory of their beginnings.
+
+    Parameters
+    ----------
+    network : Transformer
+    following : (states, tokens) array
+        The grammar.
+    n_pages : int
+        How many blocks to remember; one of the shipped model takes 0.6 MB. More than a text may look back on.
+    rows : int
+        How many blocks are computed at once.
+    """
+
+    def __init__(self, network: Transformer, following: Array, n_pages: int, rows: int) -> None:
+        self.network, self.following = network, jnp.asarray(following)
+        self.n_pages, self.rows = max(n_pages, WINDOWS[-1] + 1), rows
+        size = network.size
+        self.pool = jnp.zeros((size.layers, self.n_pages + 1, BLOCK, 2, size.width))
+        self.known: OrderedDict[bytes, Block] = OrderedDict()  # used last comes last
+        self.free = list(range(self.n_pages, NOWHERE, -1))
+        self.computed = self.reused = 0  # blocks
+
+    def __call__(self, texts: Sequence[Text]) -> Floats:
+        """log p of each text."""
+        result = np.empty(len(texts))
+        for group in self._groups(texts):
+            jobs: dict[bytes, Job] = {}
+            chains = [self._chain(texts[k], jobs) for k in group]
+            self.reused += sum(map(len, chains)) - len(jobs)
+            self._use(chains)
+            self._compute(list(jobs.values()))
+            self._use(chains)
+            for k, chain in zip(group, chains, strict=True):
+                result[k] = sum(block.log_probability for block in chain)
+        return result
+
+    def _groups(self, texts: Sequence[Text]) -> Iterator[list[int]]:
+        """Texts whose blocks all have room in the pool, those that begin alike together."""
+        group: list[int] = []
+        room = self.n_pages
+        for k in sorted(range(len(texts)), key=lambda k: texts[k].tokens.tolist()):
+            needed = len(texts[k].tokens) // BLOCK + 1
+            if needed > room and group:
+                yield group
+                group, room = [], self.n_pages
+            if needed > self.n_pages:  # its own beginning will have to go, and nothing else may be in the way
+                self.free += [block.page for block in self.known.values()]
+                self.known.clear()
+            group.append(k)
+            room -= needed
+        if group:
+            yield group
+
+    def _chain(self, text: Text, jobs: dict[bytes, Job]) -> list[Block]:
+        """A text's blocks; those that are not known become jobs."""
+        chain: list[Block] = []
+        digest, depth = blake2b(digest_size=16), 0
+        for at in range(0, len(text.tokens) - 1, BLOCK):
+            targets = text.tokens[at + 1 : at + 1 + BLOCK]
+            digest.update(text.tokens[at : at + len(targets)].tobytes())
+            key = digest.digest() + targets[-1:].tobytes()
+            block = self.known.get(key)
+            if block is None:
+                if key not in jobs:
+                    jobs[key] = Job(Block(key, text, at), list(chain), depth)
+                block = jobs[key].block
+                depth += 1
+            chain.append(block)
+        return chain
+
+    def _use(self, chains: list[list[Block]]) -> None:
+        """Note that blocks are in use; beginnings are to be given up last."""
+        for chain in chains:
+            for block in reversed(chain):
+                if block.key in self.known:
+                    self.known.move_to_end(block.key)
+
+    def _compute(self, jobs: list[Job]) -> None:
+        """Compute blocks, those before first, as many as possible at once."""
+        jobs.sort(key=lambda job: (job.depth, job.window))
+        found, first = [], 0
+        while first < len(jobs):
+            depth, window = jobs[first].depth, jobs[first].window
+            last = first + 1
+            while last < min(len(jobs), first + self.rows) and jobs[last][2] == depth and jobs[last].window == window:
+                last += 1
+            found.append((jobs[first:last], self._dispatch(jobs[first:last], window)))
+            first = last
+        for done, log_probabilities in found:
+            values = np.asarray(log_probabilities, np.float64)
+            for row, (block, _, _) in enumerate(done):
+                block.log_probability = float(values[row, : len(block.targets)][block.counts].sum())
+        self.computed += len(jobs)
+
+    def _dispatch(self, jobs: list[Job], window: int) -> Any:
+        """Have some blocks computed, without waiting for it."""
+        texts = np.zeros((3, self.rows, BLOCK), np.int32)
+        pages = np.full((self.rows, window), NOWHERE, np.int32)
+        where = np.zeros((2, self.rows), np.int32)
+        for row, (block, before, _) in enumerate(jobs):
+            seen = before[max(len(before) - window, 0) :]
+            texts[:, row, : len(block.inputs)] = block.inputs, block.targets, block.states
+            pages[row, : len(seen)] = [each.page for each in seen]
+            if block.whole:
+                block.page = self._page()
+                self.known[block.key] = block
+            where[:, row] = len(before) * BLOCK, block.page
+        found, self.pool = compute(self.network, self.pool, self.following, texts, pages, where)
+        return found
+
+    def _page(self) -> int:
+        """A free page, that of the least recently used block if there is none."""
+        if not self.free:
+            self.free.append(self.known.popitem(last=False)[1].page)
+        return self.free.pop()

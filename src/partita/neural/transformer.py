@@ -1,0 +1,195 @@
+"""A decoder-only transformer: pre-norm with RMSNorm, rotary positions, SwiGLU, tied embeddings.
+
+One set of weights, two ways through it. :func:`forward` reads whole sequences, to train. :func:`read_block`
+reads one block of each sequence given the keys and values of the blocks before it, to score.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from partita._typing import Array
+
+
+class Size(NamedTuple):
+    """How large a network is."""
+
+    n_tokens: int
+    width: int = 256
+    layers: int = 10
+    heads: int = 8
+    hidden: int = 768  # of the feed-forward part
+
+
+class Layer(eqx.Module):
+    """One layer's weights; :class:`Transformer` has all layers' along a first axis."""
+
+    norm_attention: Any
+    queries_keys_values: Any
+    mix: Any
+    norm_hidden: Any
+    gate: Any
+    up: Any
+    down: Any
+
+    def __init__(self, size: Size, key: Any) -> None:
+        d, h = size.width, size.hidden
+        keys = jax.random.split(key, 5)
+        deep = 1.0 / math.sqrt(2 * size.layers)  # what adds to the residual stream begins small
+
+        def draw(key: Any, inputs: int, outputs: int, scale: float = 1.0) -> Any:
+            return scale / math.sqrt(inputs) * jax.random.normal(key, (inputs, outputs))
+
+        self.norm_attention = jnp.ones(d)
+        self.queries_keys_values = draw(keys[0], d, 3 * d)
+        self.mix = draw(keys[1], d, d, deep)
+        self.norm_hidden = jnp.ones(d)
+        self.gate = draw(keys[2], d, h)
+        self.up = draw(keys[3], d, h)
+        self.down = draw(keys[4], h, d, deep)
+
+
+class Transformer(eqx.Module):
+    """The network's weights."""
+
+    embedding: Any
+    layers: Layer
+    norm: Any
+    size: Size = eqx.field(static=True)
+
+    def __init__(self, size: Size, key: Any) -> None:
+        first, rest = jax.random.split(key)
+        self.embedding = 0.02 * jax.random.normal(first, (size.n_tokens, size.width))
+        self.layers = jax.vmap(lambda key: Layer(size, key))(jax.random.split(rest, size.layers))
+        self.norm = jnp.ones(size.width)
+        self.size = size
+
+
+def normed(x: Any, scale: Any) -> Any:
+    """RMSNorm, in 32 bits."""
+    wide = x.astype(jnp.float32)
+    wide = wide * jax.lax.rsqrt(jnp.mean(wide**2, axis=-1, keepdims=True) + 1e-6)
+    return (wide * scale).astype(x.dtype)
+
+
+def rotated(x: Any, position: Any) -> Any:
+    """Rotary positions: x is (…, positions, heads, width of a head), position (…, positions)."""
+    half = x.shape[-1] // 2
+    frequency = 10_000.0 ** (-jnp.arange(half) / half)
+    angle = position[..., None, None].astype(jnp.float32) * frequency
+    cos, sin = jnp.cos(angle), jnp.sin(angle)
+    a, b = x[..., :half].astype(jnp.float32), x[..., half:].astype(jnp.float32)
+    return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1).astype(x.dtype)
+
+
+def heads_of(layer: Layer, x: Any, position: Any, heads: int) -> tuple[Any, Any, Any]:
+    """Queries, keys and values, (…, positions, heads, width of a head)."""
+    inside = normed(x, layer.norm_attention) @ layer.queries_keys_values
+    shape = (*x.shape[:-1], heads, x.shape[-1] // heads)
+    q, k, v = (part.reshape(shape) for part in jnp.split(inside, 3, axis=-1))
+    return rotated(q, position), rotated(k, position), v
+
+
+def fed_forward(layer: Layer, x: Any) -> Any:
+    """SwiGLU."""
+    inside = normed(x, layer.norm_hidden)
+    return (jax.nn.silu(inside @ layer.gate) * (inside @ layer.up)) @ layer.down
+
+
+def dropped(x: Any, rate: float, key: Any) -> Any:
+    """Dropout; nothing is dropped without a key."""
+    if key is None or rate == 0.0:
+        return x
+    keep = jax.random.bernoulli(key, 1.0 - rate, x.shape)
+    return jnp.where(keep, x / (1.0 - rate), 0.0).astype(x.dtype)
+
+
+def forward(network: Transformer, tokens: Any, *, dropout: float = 0.0, key: Any = None, fast: bool = False) -> Any:
+    """The last layer's output for whole sequences, (rows, positions, width).
+
+    ``fast`` computes in 16 bits, with the accelerator's own attention.
+    """
+    kind = jnp.bfloat16 if fast else jnp.float32
+    layers = jax.tree.map(lambda array: array.astype(kind) if array.ndim > 2 else array, network.layers)
+    position = jnp.broadcast_to(jnp.arange(tokens.shape[1]), tokens.shape)
+    implementation = "cudnn" if fast and jax.default_backend() == "gpu" else "xla"
+
+    def through(x: Any, inputs: Any) -> tuple[Any, None]:
+        layer, key = inputs
+        keys = (None, None) if key is None else jax.random.split(key)
+        q, k, v = heads_of(layer, x, position, network.size.heads)
+        seen = jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation=implementation)
+        x = x + dropped(seen.reshape(x.shape) @ layer.mix, dropout, keys[0])
+        return x + dropped(fed_forward(layer, x), dropout, keys[1]), None
+
+    x = math.sqrt(network.size.width) * network.embedding[tokens].astype(kind)
+    keys = None if key is None else jax.random.split(key, network.size.layers)
+    return normed(jax.lax.scan(through, x, (layers, keys))[0], network.norm)
+
+
+def log_probabilities(network: Transformer, x: Any, target: Any, allowed: Any) -> Any:
+    """log p of each target, given the outputs before them and which tokens are allowed there."""
+    logits = (x @ network.embedding.astype(x.dtype).T).astype(jnp.float32)
+    logits = jnp.where(allowed, logits, -jnp.inf)
+    chosen = jnp.take_along_axis(logits, target[..., None], axis=-1)[..., 0]
+    return chosen - jax.nn.logsumexp(logits, axis=-1)
+
+
+def read_block(network: Transformer, pool: Any, tokens: Any, pages: Any, past: Any) -> tuple[Any, Any]:
+    """One block of each sequence, given the blocks before it.
+
+    Parameters
+    ----------
+    pool : (layers, pages, block, 2, width) array
+        Keys and values of blocks that were read.
+    tokens : (rows, block) array
+    pages : (rows, before) array
+        Where the blocks before are, in order; any page where there are fewer.
+    past : (rows,) array
+        How many positions there are before the block.
+
+    Returns
+    -------
+    The last layer's output, and the block's own keys and values, (layers, rows, block, 2, width).
+    """
+    rows, block = tokens.shape
+    heads, width = network.size.heads, network.size.width
+    before = pages.shape[1] * block
+    position = past[:, None] + jnp.arange(block)
+    # Blocks before are the last ones at most; the first of them begins where the window does.
+    is_past = jnp.arange(before)[None] < jnp.minimum(past, before)[:, None]
+    seen = jnp.concatenate(
+        [
+            jnp.broadcast_to(is_past[:, None], (rows, block, before)),
+            jnp.broadcast_to(jnp.tril(jnp.ones((block, block), bool)), (rows, block, block)),
+        ],
+        axis=-1,
+    )
+
+    def through(x: Any, inputs: Any) -> tuple[Any, Any]:
+        layer, stored = inputs
+        q, k, v = heads_of(layer, x, position, heads)
+        own = jnp.stack([k, v], axis=2).reshape(rows, block, 2, width)
+        old = stored[pages].reshape(rows, before, 2, heads, width // heads)
+        keys = jnp.concatenate([old[:, :, 0], k], axis=1)
+        values = jnp.concatenate([old[:, :, 1], v], axis=1)
+        score = jnp.einsum("rqhd,rkhd->rhqk", q, keys) / math.sqrt(width // heads)
+        weight = jax.nn.softmax(jnp.where(seen[:, None], score, -1e30), axis=-1)
+        found = jnp.einsum("rhqk,rkhd->rqhd", weight, values).reshape(x.shape)
+        x = x + found @ layer.mix
+        return x + fed_forward(layer, x), own
+
+    x = math.sqrt(width) * network.embedding[tokens]
+    x, own = jax.lax.scan(through, x, (network.layers, pool))
+    return normed(x, network.norm), own
+
+
+def count(network: Transformer) -> int:
+    """The number of weights."""
+    leaves: list[Array] = jax.tree.leaves(eqx.filter(network, eqx.is_array))
+    return sum(leaf.size for leaf in leaves)
