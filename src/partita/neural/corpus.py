@@ -95,7 +95,12 @@ class Batches:
     def _rows(self, length: int) -> int:
         return max(self.n_tokens // length, 1)
 
-    def _draw_epoch(self) -> None:
+    def whole_epoch(self) -> list[tuple[Integers, int]]:
+        """All batches of the first epoch, with those that are not full."""
+        self._draw_epoch(to_the_last=True)
+        return [self(step) for step in range(self.first)]
+
+    def _draw_epoch(self, to_the_last: bool = False) -> None:
         self.epoch += 1
         rng = np.random.default_rng((self.seed, self.epoch))
         full = []
@@ -108,8 +113,8 @@ class Batches:
         for length, rows in self.waiting.items():
             rng.shuffle(rows)  # type: ignore[arg-type]
             size = self._rows(length)
-            while len(rows) >= size:
-                full.append([rows.pop() for _ in range(size)])
+            while len(rows) >= (1 if to_the_last else size):
+                full.append([rows.pop() for _ in range(min(size, len(rows)))])
         rng.shuffle(full)  # type: ignore[arg-type]
         for rows in full:
             self.ready[self.first] = rows

@@ -259,7 +259,7 @@ def learnt(
     following = jnp.asarray(grammar.following)
     plan = Plan(steps, rate, min(1_000, steps // 10), weight_decay=weight_decay, seed=seed)
     config = {"size": network.size._asdict(), "dropout": dropout, "batch": batch_tokens}
-    fixed = [list(fixed_batches(prepared(e, 1), batch_tokens)) for e in held_out]
+    fixed = [fixed_batches(prepared(entities, 1), batch_tokens) for entities in held_out]
 
     def loss(network: Any, batch: Any, key: Any) -> Any:
         total, count = nats(network, following, batch, dropout, key)
@@ -269,10 +269,10 @@ def learnt(
 
     def validate(network: Any) -> dict[str, float]:
         figures: dict[str, float] = {}  # bits a token
-        for number, batches in enumerate(fixed):
+        for number, batches in enumerate(filter(None, fixed)):
             found = np.sum([np.array(measure(network, batch)) for batch in batches], axis=0)
             figures[f"held_out_{number}"] = float(found[0] / found[1] / math.log(2.0))
-        return figures | {"held_out": float(np.mean(list(figures.values())))}
+        return figures | ({"held_out": float(np.mean(list(figures.values())))} if figures else {})
 
     found = train(
         network, loss, Batches(sources, batch_tokens, seed), plan,
@@ -303,14 +303,10 @@ def held_out_codes(n: int) -> Integers:
     return np.random.default_rng(0).permutation(n)[: n // 20]
 
 
-def fixed_batches(held_out: Entities, n_tokens: int) -> Any:
-    """One random set of each entity, in batches that are always the same."""
-    if not held_out.fragments:
-        return
-    most = max(1, min(4_000 // len(held_out.fragments), 10))
-    batches = Batches([held_out._replace(repeats=most)], n_tokens, seed=1)
-    batches._draw_epoch()
-    yield from [batches(step) for step in range(batches.first)]
+def fixed_batches(held_out: Entities, n_tokens: int) -> list[Any]:
+    """Random sets of each entity, in batches that are always the same."""
+    repeats = max(1, min(4_000 // max(len(held_out.fragments), 1), 10))
+    return Batches([held_out._replace(repeats=repeats)], n_tokens, seed=1).whole_epoch()
 
 
 def nats(network: Any, following: Any, batch: Any, dropout: float, key: Any) -> tuple[Any, Any]:
