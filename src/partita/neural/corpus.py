@@ -1,20 +1,25 @@
 """Training data of the language model: sets of fragments of one entity, drawn anew each time.
 
-Of each entity's n fragments k are drawn, log k uniform from 0 to log n, so that all sizes of sets are seen, and
-single fragments often: what one is worth by itself is what it is worth to be alone.
+Of each entity's n fragments k are drawn, log k uniform from 0 to log n, so that all sizes of sets are seen,
+and single fragments often: what one is worth by itself is what it is worth to be alone.
+
+Names are few, and soon known by heart. So in some sets the words of the names are replaced by words of other
+names, the same by the same: what is left to learn is how the names of one entity are alike.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._typing import Integers
+from partita._typing import Array, Integers
 from partita.neural.grammar import CLOSED, EMPTY_KEY, OPENING, START, Grammar
 from partita.neural.prefixes import Text
+from partita.neural.serialisation import FIRST as NAME
 from partita.neural.serialisation import Fragment
 from partita.neural.tokens import END, NEXT, OPEN, SET, Tokens
 
@@ -24,41 +29,93 @@ FIRST, OPENED, FOLLOWED, ENDED = (
     for place, symbol in ((START, SET), (OPENING, OPEN), (CLOSED, NEXT), (CLOSED, END))
 )
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048)  # of the rows of a batch
+COMMON = 1 / 500  # of the words in names: such as are no names themselves
 
 
-class Entities(NamedTuple):
-    """The fragments of each entity in order, as :func:`encoded`, and how often it is seen in an epoch."""
+class Encoder:
+    """Fragments as arrays of tokens, each with the grammar's state before it."""
 
-    fragments: list[list[Integers]]
-    repeats: int = 1
+    def __init__(self, tokens: Tokens, grammar: Grammar, remembered: int) -> None:
+        self.tokens, self.grammar, self.remembered = tokens, grammar, remembered
+        self.known: dict[Fragment, Integers] = {}
 
+    def __call__(self, fragment: Fragment) -> Integers:
+        """A fragment's tokens after the symbol that opens it."""
+        found = self.known.get(fragment)
+        if found is None:
+            ids = np.array(self.tokens.of_fragment(fragment), np.int32)
+            found = ids + STATE * self.grammar.states(ids, 8 * EMPTY_KEY)
+            if len(self.known) >= self.remembered:
+                self.known.clear()
+            self.known[fragment] = found
+        return found
 
-def encoded(fragment: Fragment, tokens: Tokens, grammar: Grammar) -> Integers:
-    """A fragment's tokens after the symbol that opens it, each with the grammar's state before it."""
-    ids = np.array(tokens.of_fragment(fragment), np.int32)
-    return ids + STATE * grammar.states(ids, 8 * EMPTY_KEY)
-
-
-def joined(fragments: Sequence[Integers]) -> Integers:
-    """The tokens of a set with their states, given those of its fragments in order."""
-    parts: list[Any] = [[FIRST]]
-    for k, fragment in enumerate(fragments):
-        parts += [[FOLLOWED if k else OPENED], fragment]
-    return np.concatenate([*parts, [ENDED]]).astype(np.int32)
+    def row(self, fragments: Sequence[Fragment]) -> Integers:
+        """The tokens of a set of fragments, which are in order."""
+        parts: list[Any] = [[FIRST]]
+        for k, fragment in enumerate(fragments):
+            parts += [[FOLLOWED if k else OPENED], self(fragment)]
+        return np.concatenate([*parts, [ENDED]]).astype(np.int32)
 
 
 def text_of(row: Integers) -> Text:
-    """Tokens and states apart. How many fragments there are is given, so that symbols between do not count."""
-    counts = (row != FOLLOWED) & (row != ENDED)
+    """Tokens and states apart. How many fragments there are is given, so symbols between do not count."""
+    counts: Array = (row != FOLLOWED) & (row != ENDED)
     return Text(row % STATE, row // STATE, counts)
 
 
-def drawn(fragments: list[Integers], rng: np.random.Generator) -> Integers:
-    """A random set of one entity's fragments."""
-    n = len(fragments)
-    k = min(int(np.exp(rng.random() * np.log(n + 1))), n)
-    chosen = np.sort(rng.choice(n, k, replace=False)) if k < n else np.arange(n)
-    return joined([fragments[j] for j in chosen])[: LENGTHS[-1] + 1]
+class Words:
+    """Words of names, to replace others by.
+
+    Parameters
+    ----------
+    entities : iterable of lists of fragments
+    """
+
+    def __init__(self, entities: Iterable[list[Fragment]]) -> None:
+        counts = Counter(
+            word for fragments in entities for fragment in fragments for word in words_of(fragment)
+        )
+        most = COMMON * sum(counts.values())
+        words = [word for word, count in counts.items() if count < most and is_name(word)]
+        self.words = sorted(words)
+        self.replaceable = set(words)
+
+    def renamed(self, fragments: list[Fragment], rng: np.random.Generator) -> list[Fragment]:
+        """The fragments with other words in their names, the same for the same, in order."""
+        words = {word for fragment in fragments for word in words_of(fragment)} & self.replaceable
+        chosen = rng.integers(len(self.words), size=len(words)) if words else []
+        other = {word: self.words[k] for word, k in zip(sorted(words), chosen, strict=True)}
+        return sorted(with_words(fragment, other) for fragment in fragments)
+
+
+def words_of(fragment: Fragment) -> list[str]:
+    """The words of a fragment's names."""
+    if not fragment or fragment[0][0] != NAME:
+        return []
+    return [word for name in fragment[0][1] for word in name.split(" ")]
+
+
+def is_name(word: str) -> bool:
+    """Whether a word looks like a name: a capital and more letters, or a script without capitals."""
+    return len(word) > 2 and word.isalpha() and not word.islower()
+
+
+def with_words(fragment: Fragment, other: dict[str, str]) -> Fragment:
+    """A fragment with words of its names replaced."""
+    if not fragment or fragment[0][0] != NAME:
+        return fragment
+    names = (" ".join(other.get(word, word) for word in name.split(" ")) for name in fragment[0][1])
+    return ((NAME, tuple(sorted(names))), *fragment[1:])
+
+
+class Entities(NamedTuple):
+    """The fragments of each entity, how often it is seen in an epoch, and how often with another name."""
+
+    fragments: list[list[Fragment]]
+    repeats: int = 1
+    words: Words | None = None  # for other names
+    renamed: float = 0.0
 
 
 class Batches:
@@ -67,20 +124,21 @@ class Batches:
     Parameters
     ----------
     sources : sequence of Entities
+    encoder : Encoder
     n_tokens : int
         About so many in a batch.
     seed : int
     """
 
-    def __init__(self, sources: Sequence[Entities], n_tokens: int, seed: int) -> None:
-        self.sources, self.n_tokens, self.seed = sources, n_tokens, seed
+    def __init__(self, sources: Sequence[Entities], encoder: Encoder, n_tokens: int, seed: int) -> None:
+        self.sources, self.encoder, self.n_tokens, self.seed = sources, encoder, n_tokens, seed
         self.lock = threading.Lock()
-        self.epoch, self.first = -1, 0  # the epoch at hand, and its first step
+        self.epoch, self.first = -1, 0  # the epoch at hand, and the step after it
         self.waiting: dict[int, list[Integers]] = {length: [] for length in LENGTHS}
         self.ready: dict[int, list[Integers]] = {}  # rows of the steps to come
 
-    def __call__(self, step: int) -> tuple[Integers, int]:
-        """Rows of tokens with their states, padded with the end symbol, and how many tokens of each to learn."""
+    def __call__(self, step: int) -> tuple[Integers, Integers]:
+        """Rows of tokens with their states, padded with the end symbol, and how many of each to learn."""
         with self.lock:
             while step >= self.first:
                 self._draw_epoch()
@@ -92,24 +150,24 @@ class Batches:
             batch[k, : len(row)], sizes[k] = row, len(row) - 1
         return batch, sizes
 
-    def _rows(self, length: int) -> int:
-        return max(self.n_tokens // length, 1)
-
-    def whole_epoch(self) -> list[tuple[Integers, int]]:
+    def whole_epoch(self) -> list[tuple[Integers, Integers]]:
         """All batches of the first epoch, with those that are not full."""
         self._draw_epoch(to_the_last=True)
         return [self(step) for step in range(self.first)]
 
+    def _rows(self, length: int) -> int:
+        return max(self.n_tokens // length, 1)
+
     def _draw_epoch(self, to_the_last: bool = False) -> None:
         self.epoch += 1
         rng = np.random.default_rng((self.seed, self.epoch))
-        full = []
         for source in self.sources:
             for fragments in source.fragments:
                 for _ in range(source.repeats):
-                    row = drawn(fragments, rng)
+                    row = self._drawn(source, fragments, rng)
                     length = next(length for length in LENGTHS if length + 1 >= len(row))
                     self.waiting[length].append(row)
+        full = []
         for length, rows in self.waiting.items():
             rng.shuffle(rows)  # type: ignore[arg-type]
             size = self._rows(length)
@@ -119,3 +177,14 @@ class Batches:
         for rows in full:
             self.ready[self.first] = rows
             self.first += 1
+
+    def _drawn(self, source: Entities, fragments: list[Fragment], rng: np.random.Generator) -> Integers:
+        """A random set of one entity's fragments."""
+        n = len(fragments)
+        k = min(int(np.exp(rng.random() * np.log(n + 1))), n)
+        chosen = [fragments[j] for j in rng.permutation(n)[:k].tolist()]
+        if source.words is not None and rng.random() < source.renamed:
+            chosen = source.words.renamed(chosen, rng)
+        else:
+            chosen.sort()
+        return self.encoder.row(chosen)[: LENGTHS[-1] + 1]

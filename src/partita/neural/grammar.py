@@ -1,7 +1,7 @@
 """Which tokens may follow: a finite automaton over the JSON of sets of fragments.
 
-Strings are not empty, and are UTF-8 at their ends. So a state is a place in the structure together with, inside
-a string, what UTF-8 still expects of the character under way (the automaton of the Unicode standard, table 3-7).
+Strings are not empty, and are UTF-8 at their ends. So a state is a place in the structure together with,
+inside a string, what UTF-8 still expects of the character under way (the Unicode standard, table 3-7).
 """
 
 from __future__ import annotations

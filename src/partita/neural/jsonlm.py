@@ -1,8 +1,8 @@
 """A language model of sets of fragments: log p(c) is that of their JSON text (paper, appendix D.2.1).
 
 The text of a set has one order (:mod:`~partita.neural.serialisation`), so it says how likely the set is. Its
-fragments could have come in n!/∏(repeats!) orders, all alike; a cluster's likelihood is that of its fragments in
-the order in which they did come,
+fragments could have come in n!/∏(repeats!) orders, all alike; a cluster's likelihood is that of its fragments
+in the order in which they did come,
 
     log p(c) = Σ_t log p(token_t | tokens before, grammar) − log(n! / ∏ repeats!)
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from partita._labels import label_codes
 from partita._typing import Floats, Integers
 from partita.models.black_box import BlackBox
 from partita.neural import weights
-from partita.neural.corpus import STATE, Batches, Entities, encoded, joined, text_of
+from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
 from partita.neural.serialisation import Fragment, canonical
@@ -54,8 +54,8 @@ class Corpus(NamedTuple):
 class JsonLM:
     """A likelihood of fragments of entities: a transformer that reads their JSON.
 
-    It is called with a list of clusters, each a list of fragments, and returns their log-likelihoods. Use it in
-    a :class:`~partita.BlackBox`, with a surrogate to aim it.
+    It is called with a list of clusters, each a list of fragments, and returns their log-likelihoods. Use it
+    in a :class:`~partita.BlackBox`, with a surrogate to aim it.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class JsonLM:
         self.network, self.tokens = network, tokens
         self.temperature, self.offset = temperature, offset
         self.grammar = Grammar(tokens)
-        self._known: dict[Fragment, Integers] = {}
+        self._encoder = Encoder(tokens, self.grammar, REMEMBERED)
         self._scorer: PrefixScorer | None = None
 
     # ------------------------------------------------------------------ scores
@@ -102,15 +102,7 @@ class JsonLM:
 
     def text(self, fragments: Sequence[Fragment]) -> Text:
         """The tokens of a set of canonical fragments, which are in order."""
-        return text_of(joined([self._encoded(fragment) for fragment in fragments]))
-
-    def _encoded(self, fragment: Fragment) -> Integers:
-        found = self._known.get(fragment)
-        if found is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            found = self._known[fragment] = encoded(fragment, self.tokens, self.grammar)
-        return found
+        return text_of(self._encoder.row(fragments))
 
     @property
     def scorer(self) -> PrefixScorer:
@@ -163,7 +155,7 @@ class JsonLM:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: without what is remembered."""
-        return self.__dict__ | {"_known": {}, "_scorer": None}
+        return self.__dict__ | {"_scorer": None}
 
     # ------------------------------------------------------------------ learning
 
@@ -220,9 +212,10 @@ def learnt(
     steps: int = 5_000,
     size: Mapping[str, int] | None = None,
     n_tokens: int = 3_072,
-    batch_tokens: int = 65_536,
+    batch_tokens: int = 32_768,
     rate: float = 1e-3,
-    dropout: float = 0.1,
+    renamed: float = 0.5,
+    dropout: float = 0.15,
     weight_decay: float = 0.1,
     every: int = 500,
     seed: int = 0,
@@ -242,6 +235,8 @@ def learnt(
     batch_tokens : int
         In a batch.
     rate, dropout, weight_decay : float
+    renamed : float
+        In how many of the sets the words of names are replaced (:mod:`~partita.neural.corpus`).
     every : int
         Steps between checkpoints.
     seed : int
@@ -250,16 +245,17 @@ def learnt(
     strings = strings_of(fragment for entities in learning for entity in entities for fragment in entity)
     tokens = Tokens(learn(strings, n_tokens))
     grammar = Grammar(tokens)
-
-    def prepared(entities: list[list[Fragment]], repeats: int) -> Entities:
-        return Entities([[encoded(f, tokens, grammar) for f in sorted(e)] for e in entities], repeats)
-
-    sources = [prepared(e, c.repeats) for e, c in zip(learning, corpora, strict=True)]
+    encoder = Encoder(tokens, grammar, REMEMBERED)
+    sources = [
+        Entities(entities, corpus.repeats, Words(entities), renamed)
+        for entities, corpus in zip(learning, corpora, strict=True)
+    ]
+    batches = Batches(sources, encoder, batch_tokens, seed)
     network = Transformer(Size(tokens.n_tokens, **size or {}), jax.random.key(seed))
     following = jnp.asarray(grammar.following)
     plan = Plan(steps, rate, min(1_000, steps // 10), weight_decay=weight_decay, seed=seed)
-    config = {"size": network.size._asdict(), "dropout": dropout, "batch": batch_tokens}
-    fixed = [fixed_batches(prepared(entities, 1), batch_tokens) for entities in held_out]
+    config = {"size": network.size._asdict(), "batch": batch_tokens, "dropout": dropout, "renamed": renamed}
+    fixed = [fixed_batches(Entities(entities), encoder, batch_tokens) for entities in held_out]
 
     def loss(network: Any, batch: Any, key: Any) -> Any:
         total, count = nats(network, following, batch, dropout, key)
@@ -269,15 +265,14 @@ def learnt(
 
     def validate(network: Any) -> dict[str, float]:
         figures: dict[str, float] = {}  # bits a token
-        for number, batches in enumerate(filter(None, fixed)):
-            found = np.sum([np.array(measure(network, batch)) for batch in batches], axis=0)
+        for number, measured in enumerate(filter(None, fixed)):
+            found = np.sum([np.array(measure(network, batch)) for batch in measured], axis=0)
             figures[f"held_out_{number}"] = float(found[0] / found[1] / math.log(2.0))
         return figures | ({"held_out": float(np.mean(list(figures.values())))} if figures else {})
 
     found = train(
-        network, loss, Batches(sources, batch_tokens, seed), plan,
-        folder=None if folder is None else Path(folder), config=config, validate=validate, every=every,
-        progress=progress,
+        network, loss, batches, plan, folder=None if folder is None else Path(folder), config=config,
+        validate=validate, every=every, progress=progress,
     )  # fmt: skip
     return JsonLM(found.module, tokens)
 
@@ -303,10 +298,10 @@ def held_out_codes(n: int) -> Integers:
     return np.random.default_rng(0).permutation(n)[: n // 20]
 
 
-def fixed_batches(held_out: Entities, n_tokens: int) -> list[Any]:
+def fixed_batches(held_out: Entities, encoder: Encoder, n_tokens: int) -> list[Any]:
     """Random sets of each entity, in batches that are always the same."""
     repeats = max(1, min(4_000 // max(len(held_out.fragments), 1), 10))
-    return Batches([held_out._replace(repeats=repeats)], n_tokens, seed=1).whole_epoch()
+    return Batches([held_out._replace(repeats=repeats)], encoder, n_tokens, seed=1).whole_epoch()
 
 
 def nats(network: Any, following: Any, batch: Any, dropout: float, key: Any) -> tuple[Any, Any]:
@@ -318,5 +313,3 @@ def nats(network: Any, following: Any, batch: Any, dropout: float, key: Any) -> 
     counts = jnp.arange(tokens.shape[1] - 1) < sizes[:, None]
     found = log_probabilities(network, x, tokens[:, 1:], following[states[:, 1:]] >= 0)
     return -jnp.where(counts, found, 0.0).sum(), counts.sum()
-
-

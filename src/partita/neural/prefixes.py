@@ -1,8 +1,8 @@
 """Scoring sequences block by block, so that what sequences have in common is computed once.
 
 A sequence is read in blocks of fixed length. A block's keys, values and log-probability depend on the tokens
-up to its end alone, and are kept by them, keys and values in a pool of pages; the least recently used are given
-up first. Blocks are always computed in the same shapes, so a score is the same to the last bit whether a
+up to its end alone, and are kept by them, keys and values in a pool of pages; the least recently used are
+given up first. Blocks are always computed in the same shapes, so a score is the same to the last bit whether a
 prefix was known or not, and whatever else was asked for along with it.
 """
 
@@ -161,12 +161,16 @@ class PrefixScorer:
         while first < len(jobs):
             depth, window = jobs[first].depth, jobs[first].window
             last = first + 1
-            while last < min(len(jobs), first + self.rows) and jobs[last][2] == depth and jobs[last].window == window:
+            while (
+                last < min(len(jobs), first + self.rows)
+                and jobs[last][2] == depth
+                and jobs[last].window == window
+            ):
                 last += 1
             found.append((jobs[first:last], self._dispatch(jobs[first:last], window)))
             first = last
-        for done, log_probabilities in found:
-            values = np.asarray(log_probabilities, np.float64)
+        for done, dispatched in found:
+            values = np.asarray(dispatched, np.float64)
             for row, (block, _, _) in enumerate(done):
                 block.log_probability = float(values[row, : len(block.targets)][block.counts].sum())
         self.computed += len(jobs)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -106,7 +107,7 @@ def train(
     key, began = jax.random.key(plan.seed), time.perf_counter()
     losses: list[Any] = []
     for step, data in ahead(batch, done, plan.steps):
-        learning, value = advance(learning, data, jax.random.fold_in(key, step))
+        learning, value = advance(learning, data, jax.random.fold_in(key, step), jnp.asarray(step))
         losses.append(value)
         if (step + 1) % every and step + 1 < plan.steps:
             if (step + 1) % 20 == 0:
@@ -133,14 +134,15 @@ def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
     """One compiled step."""
 
     @eqx.filter_jit
-    def advance(learning: Learning, data: Any, key: Any) -> tuple[Learning, Any]:
+    def advance(learning: Learning, data: Any, key: Any, step: Any) -> tuple[Learning, Any]:
         value, gradient = eqx.filter_value_and_grad(loss)(learning.module, data, key)
         updates, state = optimiser.update(
             gradient, learning.optimiser, eqx.filter(learning.module, eqx.is_inexact_array)
         )
         module = eqx.apply_updates(learning.module, updates)
+        share = jnp.minimum(plan.average, (1.0 + step) / (10.0 + step))  # the beginning is soon forgotten
         averaged = jax.tree.map(
-            lambda old, new: plan.average * old + (1.0 - plan.average) * new if eqx.is_inexact_array(old) else old,
+            lambda old, new: share * old + (1.0 - share) * new if eqx.is_inexact_array(old) else old,
             learning.averaged,
             module,
         )
@@ -177,5 +179,7 @@ def resumed(
     found = about(path)
     for name in kept:
         if found.get(name) != kept[name]:
-            raise ValueError(f"{path} is of a training with another {name}: choose another folder, or delete it")
+            raise ValueError(
+                f"{path} is of a training with another {name}: choose another folder, or delete it"
+            )
     return int(found["step"]), list(found["curves"]), Learning(**load(path, learning._asdict()))

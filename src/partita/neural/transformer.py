@@ -109,7 +109,9 @@ def dropped(x: Any, rate: float, key: Any) -> Any:
     return jnp.where(keep, x / (1.0 - rate), 0.0).astype(x.dtype)
 
 
-def forward(network: Transformer, tokens: Any, *, dropout: float = 0.0, key: Any = None, fast: bool = False) -> Any:
+def forward(
+    network: Transformer, tokens: Any, *, dropout: float = 0.0, key: Any = None, fast: bool = False
+) -> Any:
     """The last layer's output for whole sequences, (rows, positions, width).
 
     ``fast`` computes in 16 bits, with the accelerator's own attention.
