@@ -2,8 +2,8 @@
 
 A sequence is read in blocks of fixed length. A block's keys, values and log-probability depend on the tokens
 up to its end alone, and are kept by them, keys and values in a pool of pages; the least recently used are
-given up first. Blocks are always computed in the same shapes, so a score is the same to the last bit whether a
-prefix was known or not, and whatever else was asked for along with it.
+given up first. Blocks are always computed in the same shapes, so a score is the same to the last bit whether
+a prefix was known or not, and whatever else was asked for along with it.
 """
 
 from __future__ import annotations
