@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 
@@ -52,13 +51,18 @@ class Learning(NamedTuple):
 
 
 def optimiser_of(plan: Plan) -> Any:
-    """AdamW with a warm-up and a cosine decay."""
-    warmup = min(plan.warmup, max(plan.steps - 1, 1))
-    schedule = optax.warmup_cosine_decay_schedule(
-        0.0, plan.rate, warmup, max(plan.steps, warmup + 1), plan.floor * plan.rate
-    )
-    adam = optax.adamw(schedule, b2=0.98, weight_decay=plan.weight_decay)
+    """AdamW, at a learning rate of one."""
+    adam = optax.adamw(1.0, b2=0.98, weight_decay=plan.weight_decay)
     return optax.chain(optax.clip_by_global_norm(plan.clip), adam)
+
+
+def rate_of(plan: Plan, step: int) -> float:
+    """The learning rate of a step: a warm-up, then a cosine's decay."""
+    warmup = min(plan.warmup, max(plan.steps - 1, 1))
+    if step < warmup:
+        return plan.rate * step / warmup
+    share = min((step - warmup) / max(plan.steps - warmup, 1), 1.0)
+    return plan.rate * (plan.floor + (1.0 - plan.floor) * 0.5 * (1.0 + math.cos(math.pi * share)))
 
 
 def train(
@@ -107,7 +111,9 @@ def train(
     key, began = jax.random.key(plan.seed), time.perf_counter()
     losses: list[Any] = []
     for step, data in ahead(batch, done, plan.steps):
-        learning, value = advance(learning, data, jax.random.fold_in(key, step), jnp.asarray(step))
+        rate = np.float32(rate_of(plan, step))  # not compiled in: a program serves any number of steps
+        share = np.float32(min(plan.average, (1 + step) / (10 + step)))  # the beginning is soon forgotten
+        learning, value = advance(learning, data, jax.random.fold_in(key, step), rate, share)
         losses.append(value)
         if (step + 1) % every and step + 1 < plan.steps:
             if (step + 1) % 20 == 0:
@@ -134,13 +140,12 @@ def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
     """One compiled step."""
 
     @eqx.filter_jit
-    def advance(learning: Learning, data: Any, key: Any, step: Any) -> tuple[Learning, Any]:
+    def advance(learning: Learning, data: Any, key: Any, rate: Any, share: Any) -> tuple[Learning, Any]:
         value, gradient = eqx.filter_value_and_grad(loss)(learning.module, data, key)
         updates, state = optimiser.update(
             gradient, learning.optimiser, eqx.filter(learning.module, eqx.is_inexact_array)
         )
-        module = eqx.apply_updates(learning.module, updates)
-        share = jnp.minimum(plan.average, (1.0 + step) / (10.0 + step))  # the beginning is soon forgotten
+        module = eqx.apply_updates(learning.module, jax.tree.map(lambda update: rate * update, updates))
         averaged = jax.tree.map(
             lambda old, new: share * old + (1.0 - share) * new if eqx.is_inexact_array(old) else old,
             learning.averaged,
