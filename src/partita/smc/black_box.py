@@ -101,7 +101,7 @@ class BlackBoxEngine(Engine):
     @property
     def observations(self) -> list[Any]:
         """What the black box sees."""
-        return [self.evaluator.observations[number] for number in self.numbers.tolist()]
+        return [self.evaluator.observations[number] for number in self.numbers[self.present].tolist()]
 
     def like(self, settings: Settings, log_alpha: float, seed: int) -> Engine:
         return BlackBoxEngine(self.model, settings, *self.widths, log_alpha, seed, evaluator=self.evaluator)
