@@ -613,6 +613,16 @@ def test_a_file_needs_the_same_black_box(path):
     assert loaded.model_.cache_info().evaluations == 16
 
 
+def test_a_file_without_what_has_been_removed(path):
+    X = rows_of("gaussian", 30)
+    sampler = sampler_with(pt.BlackBox(Closed(), OTHER, 5), "split").fit(X[:20])
+    sampler.remove(7).remove(0)
+    sampler.save(path)
+    loaded = pt.SplitSMC.load(path, model=sampler.model)
+    assert [row.tolist() for row in loaded._engine.observations] == np.delete(X[:20], [0, 7], 0).tolist()
+    assert summary(loaded.partial_fit(X[20:])) == summary(sampler.partial_fit(X[20:]))
+
+
 # ---------------------------------------------------------------------- offline
 
 

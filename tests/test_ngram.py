@@ -11,9 +11,10 @@ import partita as pt
 from partita.models import record_prior
 from partita.models.corpus import END, START
 from partita.models.empirical_bayes import cluster
+from partita.models.folding import folded
 from partita.models.ngram import Spelling, evidence, grams, sample
 
-from . import naive_urns
+from . import naive_urns, oracle
 from .texts import counted
 
 TEXTS = ["gutenberg", "j gutenberg", "koster", "johannes gutenberg", "laurens koster", "koster l"]
@@ -82,13 +83,17 @@ def test_the_concentration_maximises_the_evidence():
         assert evidence(pt.Ngram(2, float(c), model.counts), TEXTS, LABELS) <= best + 1e-4
 
 
+def said(texts):
+    return [[folded(text)] for text in texts]
+
+
 def heights(model, texts, concentrations):
     """How well the sampler does with each concentration."""
     found = []
     for c in concentrations:
         now = pt.Ngram(model.n, c, model.counts)
         now.check(1)
-        found.append(cluster(now, sample(texts), [np.arange(len(texts))])[0])
+        found.append(cluster(now, sample(texts, said(texts)), [np.arange(len(texts))])[0])
     return found
 
 
@@ -116,10 +121,10 @@ def test_names_without_labels():
 def test_samples_are_texts_that_share_words(monkeypatch):
     monkeypatch.setattr(record_prior, "SAMPLE", 3)
     texts = [f"name{k} of{k // 2}" for k in range(20)]
-    chosen = sample(texts)
+    chosen = sample(texts, said(texts))
     assert 3 <= len(chosen) <= 4
     assert len({text.split()[1] for text in chosen}) == 2
-    assert sorted(sample(TEXTS[:2])) == sorted(TEXTS[:2])
+    assert sorted(sample(TEXTS[:2], said(TEXTS[:2]))) == sorted(TEXTS[:2])
 
 
 def test_labels_must_be_as_many():
@@ -199,3 +204,201 @@ def test_files(path):
         each.partial_fit(TEXTS[4:])
     assert loaded.labels_.tolist() == sampler.labels_.tolist()
     assert loaded.posterior_.log_density() == sampler.posterior_.log_density()
+
+
+# ---------------------------------------------------------------------- one attribute of fragments
+
+
+FRAGMENTS = [
+    {"name": ["Johannes Gutenberg", "J. Gutenberg"], "award": ["none"]},
+    {"name": "Laurens Koster", "born": 1370},
+    {"award": ["none"]},
+    {"name": ["Gutenberg"], "trade": ("printer", "goldsmith")},
+    {"name": ["Koster", "L. Koster", "KOSTER"], "born": None},
+    {"name": "  "},
+    {"name": {"Gutenberg, Johannes"}, "born": [1400.0]},
+]
+PEOPLE = ["g", "k", "g", "g", "k", "k", "g"]
+VALUES = [
+    ["johannes gutenberg", "j gutenberg"],
+    ["laurens koster"],
+    [],
+    ["gutenberg"],
+    ["koster", "l koster"],
+    [],
+    ["gutenberg johannes"],
+]
+
+
+def of_names(concentration=0.1):
+    model = counted(2, concentration, [text for texts in VALUES for text in texts])
+    return pt.Ngram(2, concentration, model.counts, attribute="name")
+
+
+@pytest.mark.parametrize("c", [0.003, 0.5])
+def test_a_cluster_is_what_its_fragments_are_called(c):
+    """The evidence of all values as texts; those without one add nothing."""
+    model = of_names(c)
+    fragments = model.validate(FRAGMENTS)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        labels = rng.integers(3, size=len(fragments))
+        expected = 0.0
+        for label in range(3):
+            texts = [text for k in np.flatnonzero(labels == label) for text in VALUES[k]]
+            expected += closed_form(texts, 2, c, model.counts)
+        assert evidence(model, fragments, labels) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("kind", [pt.SplitSMC, pt.SMC, pt.Greedy])
+def test_weights_of_clusters_of_fragments(kind):
+    """The sampler's scores are those of the closed form, with fragments that say nothing among them."""
+    model = of_names()
+    settings = {} if kind is pt.Greedy else {"n_particles": 900}
+    sampler = kind(model, 0.7, random_state=0, **settings).fit(FRAGMENTS)
+    oracle.check_invariants(sampler, Scores(model), 900)
+    if kind is pt.SMC:  # all 877 partitions
+        expected = oracle.posterior(Scores(model))
+        found = oracle.product(oracle.factors(sampler.posterior_))
+        assert len(found) == len(expected) == 877
+        for partition, probability in expected.items():
+            assert found[partition] == pytest.approx(probability, abs=1e-10)
+
+
+class Scores(oracle.Scores):
+    """Of clusters of FRAGMENTS."""
+
+    def __init__(self, model):
+        self.X, self.alpha, self.known, self.model = FRAGMENTS, 0.7, {frozenset(): 0.0}, model
+
+    def marginal(self, cluster):
+        if cluster not in self.known:
+            texts = [text for k in sorted(cluster) for text in VALUES[k]]
+            self.known[cluster] = closed_form(texts, 2, self.model.concentration, self.model.counts)
+        return self.known[cluster]
+
+
+@pytest.mark.parametrize("labels", [None, PEOPLE])
+def test_fit_prior_counts_the_letters_of_an_attribute(labels):
+    model = pt.Ngram(2, 3.0, attribute="name").fit_prior(FRAGMENTS, labels)
+    texts = [text for texts in VALUES for text in texts]
+    assert model.counts == counted(2, 1.0, texts).counts
+    assert (model.n, model.attribute) == (2, "name")
+    if labels is not None:
+        codes = np.unique(labels, return_inverse=True)[1]
+        fragments = model.validate(FRAGMENTS)
+        best = evidence(model, fragments, codes)
+        for c in np.geomspace(1e-6, 1e3, 40):
+            assert evidence(of_names(float(c)), fragments, codes) <= best + 1e-4
+
+
+def test_a_single_name_each_is_the_same_as_texts():
+    fragments = [{"name": text, "noise": str(k)} for k, text in enumerate(TEXTS)]
+    plain = pt.SplitSMC(counted(2, 0.1, TEXTS), 1.0, 20, random_state=0)
+    read = pt.SplitSMC(pt.Ngram(2, 0.1, plain.model.counts, "name"), 1.0, 20, random_state=0)
+    for candidates in (None, "auto"):
+        plain.set_params(candidates=candidates).fit(TEXTS)
+        read.set_params(candidates=candidates).fit(fragments)
+        assert read.labels_.tolist() == plain.labels_.tolist()
+        assert read.posterior_.log_density() == plain.posterior_.log_density()
+        assert np.array_equal(read.predict_proba(fragments), plain.predict_proba(TEXTS))
+    for labels in (None, LABELS):
+        one, other = plain.model.fit_prior(TEXTS, labels), read.model.fit_prior(fragments, labels)
+        assert (one.concentration, one.counts) == (other.concentration, other.counts)
+
+
+def test_keys_are_words_of_the_attribute():
+    model = of_names()
+    model.check(1)
+    starts, keys = model.keys(model.validate(FRAGMENTS))
+    own = [set(keys[starts[k] : starts[k + 1]].tolist()) for k in range(len(FRAGMENTS))]
+    assert not own[2]
+    assert not own[5]
+    assert own[0] & own[3] & own[6]
+    assert own[1] & own[4]
+    assert not own[0] & own[1]
+    labels = pt.SplitSMC(model, 0.1, 20, candidates="auto", random_state=0).fit(FRAGMENTS).labels_
+    assert len({labels[k] for k in (0, 3, 6)}) == 1
+    assert labels[1] == labels[4] != labels[0]
+
+
+def test_attribute_in_files(path):
+    sampler = pt.SplitSMC(of_names(), 1.0, 20, random_state=0).fit(FRAGMENTS[:4])
+    sampler.save(path)
+    loaded = pt.SplitSMC.load(path)
+    assert loaded.model.attribute == "name"
+    assert loaded.model.counts == sampler.model.counts
+    for each in (loaded, sampler):
+        each.partial_fit(FRAGMENTS[4:])
+    assert loaded.labels_.tolist() == sampler.labels_.tolist()
+    assert loaded.posterior_.log_density() == sampler.posterior_.log_density()
+    assert "attribute" not in counted(2, 0.1, TEXTS).to_json()  # as in files from before there was one
+    other = pt.Ngram(2, 0.1, sampler.model.counts, "trade")
+    with pytest.raises(ValueError, match="other hyperparameters"):
+        pt.SplitSMC.load(path, model=other)
+
+
+def shared_words(clusters):
+    """A black box that reads whole fragments."""
+    found = []
+    for c in clusters:
+        assert all(isinstance(values, list) for fragment in c for values in fragment.values())
+        words = {word for fragment in c for values in fragment.values() for word in str(values).split()}
+        found.append(-float(len(words)) - 0.5 * len(c))
+    return found
+
+
+@pytest.mark.parametrize("kind", [pt.SplitSMC, pt.SMC, pt.Greedy])
+@pytest.mark.parametrize("lookahead", [1, 4])
+def test_the_surrogate_of_a_black_box_that_reads_whole_fragments(kind, lookahead, path):
+    surrogate = pt.Ngram(n=2, attribute="name").fit_prior(FRAGMENTS, PEOPLE)
+    black = pt.BlackBox(shared_words, surrogate=surrogate, n_proposals=3, lookahead=lookahead)
+    sampler = kind(black, alpha=1.0, random_state=0).fit(FRAGMENTS[:5])
+    sampler.save(path)
+    loaded = kind.load(path, model=black)
+    for each in (sampler, loaded):
+        each.partial_fit(FRAGMENTS[5:])
+    assert loaded.labels_.tolist() == sampler.labels_.tolist()
+    assert sampler._engine.observations[0] == {
+        "name": ["Johannes Gutenberg", "J. Gutenberg"],
+        "award": ["none"],
+    }
+    assert sampler.predict_proba([{"name": "Koster"}, {"award": "none"}]).shape[0] == 2
+    plain = kind(pt.BlackBox(shared_words, surrogate, 3), alpha=1.0, random_state=0).fit(FRAGMENTS)
+    assert plain.labels_.tolist() == sampler.labels_.tolist()
+    assert plain.refine(1).labels_.tolist() == sampler.refine(1).labels_.tolist()
+
+
+BAD_FRAGMENTS = {
+    "texts": (["Gutenberg"], TypeError, "row 0 must map attributes to values, got str"),
+    "a fragment": ({"name": "Gutenberg"}, TypeError, "list of mappings, got dict"),
+    "nothing": ([], ValueError, "at least one"),
+    "a mapping in a list": (
+        [{"name": [{"first": "J"}]}],
+        ValueError,
+        "row 0, attribute 'name': must be text",
+    ),
+    "a mapping": ([{}, {"name": {"first": "J"}}], ValueError, "row 1, attribute 'name': must be a value"),
+    "a number for a name": ([{3: "x"}], TypeError, "row 0: attributes are named by text"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FRAGMENTS)
+def test_bad_fragments_are_named_and_change_nothing(case):
+    X, kind, message = BAD_FRAGMENTS[case]
+    sampler = pt.SplitSMC(of_names(), 1.0, 20, random_state=0).fit(FRAGMENTS[:3])
+    before = sampler.posterior_.log_density()
+    with pytest.raises(kind, match=message):
+        sampler.model.fit_prior(X)
+    with pytest.raises(kind, match=message):
+        sampler.partial_fit(X)
+    assert sampler.posterior_.log_density() == before
+
+
+def test_an_attribute_that_nobody_has():
+    with pytest.raises(ValueError, match="no fragment has the attribute 'nmae'; there are 'award', 'born'"):
+        pt.Ngram(attribute="nmae").fit_prior(FRAGMENTS)
+    with pytest.raises(ValueError, match="labels has 2 entries, but there are 7 fragments"):
+        pt.Ngram(attribute="name").fit_prior(FRAGMENTS, [0, 1])
+    with pytest.raises(ValueError, match="attribute must be the name of one"):
+        pt.SplitSMC(pt.Ngram(attribute=3)).fit(FRAGMENTS)

@@ -1,50 +1,23 @@
 """Any function from clusters to log-likelihoods as a model: batched, cached, with a surrogate to aim it.
 
 A black box knows nothing but member sets, p(x | c) = p(c ∪ {x}) / p(c) (paper, appendix C.1). The
-:class:`Evaluator` asks it for many clusters in one call and remembers the answers by member set, in a bounded
-cache. The samplers keep log p(c) of every cluster they hold themselves, so what the cache forgets costs an
-evaluation and nothing else. Observations have numbers in order of arrival, and members are always handed over
-in that order: a score cannot depend on when it was asked for.
+:class:`~partita.models.evaluator.Evaluator` asks it for many clusters in one call and remembers the answers.
+The samplers keep log p(c) of every cluster they hold themselves, so what the cache forgets costs an
+evaluation and nothing else.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
 from partita._typing import Floats, Integers
 from partita.models.base import Model, positive_number
-
-Score = Callable[[list[list[Any]]], Any]
-
-
-class CacheInfo(NamedTuple):
-    """What a black box has been asked for since the last ``fit``.
-
-    Attributes
-    ----------
-    hits, misses : int
-        Log-likelihoods that were found in the cache, and that were not.
-    evaluations : int
-        Clusters that were handed to the function.
-    calls : int
-        How often it was called.
-    entries, cache_size : int
-        Log-likelihoods in the cache, and how many there may be.
-    """
-
-    hits: int
-    misses: int
-    evaluations: int
-    calls: int
-    entries: int
-    cache_size: int
+from partita.models.evaluator import CacheInfo, Evaluator, Score
 
 
 class BlackBox(Model):
@@ -55,18 +28,25 @@ class BlackBox(Model):
     score : callable
         From a list of clusters, each a list of observations, to their log-likelihoods log p(c), one number a
         cluster; −inf for what is impossible. It must depend on each cluster's observations alone. For all
-        clusters that an observation may join it is called once.
+        clusters that an observation may join it is called once, or less often with a ``lookahead``.
     surrogate : Model, optional
         A cheaper model of the same observations, which says what is worth asking: the ``n_proposals`` best
         assignments under its likelihood are scored, and the observation as a cluster of its own. Without one
         every cluster is scored.
     n_proposals : int, optional
-        m′ of the paper: a new observation costs at most m′ + 1 evaluations. ``n_particles`` by default.
+        m′ of the paper: a new observation costs at most m′ + 1 evaluations, if nothing is asked for ahead.
+        ``n_particles`` by default.
     cache_size : int
         How many log-likelihoods to remember, some 180 bytes each. Too few cost time, never accuracy.
     temperature, offset : float
         The log-likelihood of a cluster is score/temperature + offset. :meth:`fit_prior` finds them; an offset
         of log k is the same as an ``alpha`` k times as large.
+    lookahead : int, optional
+        For how many observations of a batch to ask in one call, at most. From 2 on, a call also asks for what
+        the observations that follow will need, as far as it can be foreseen: a fraction of the calls, some
+        evaluations more, and the same result. It pays where a call for many clusters takes little longer than
+        one for a few, as on a GPU; 16 is a good value. None stands for the function's own attribute
+        ``lookahead``, if it has one, and otherwise for 1.
 
     Notes
     -----
@@ -76,7 +56,10 @@ class BlackBox(Model):
     strings for keys).
 
     Only the samplers (:class:`SplitSMC`, :class:`SMC`, :class:`Greedy`) use the surrogate given here.
-    :class:`Gibbs` has a parameter for one.
+    :class:`Gibbs` has a parameter for one. The same is true of ``lookahead``.
+
+    Where the function fails in a call that asks ahead, it is called again for what is needed now: a cluster
+    that it cannot score is an error when an observation needs it, and too large a batch is none.
 
     Examples
     --------
@@ -106,6 +89,15 @@ class BlackBox(Model):
     array([0, 0, 1, 0, 1])
     >>> sampler.model_.cache_info().evaluations <= 5 * 3
     True
+
+    The same in fewer calls:
+
+    >>> model = pt.BlackBox(spread, surrogate=pt.Gaussian(rate=0.1), n_proposals=2, lookahead=16)
+    >>> sampler = pt.SplitSMC(model, alpha=1.0).fit(np.array([[0.0], [0.2], [7.0], [0.1], [7.1]]))
+    >>> sampler.labels_
+    array([0, 0, 1, 0, 1])
+    >>> sampler.model_.cache_info().calls
+    1
     """
 
     def __init__(
@@ -116,6 +108,7 @@ class BlackBox(Model):
         cache_size: int = 100_000,
         temperature: float = 1.0,
         offset: float = 0.0,
+        lookahead: int | None = None,
     ) -> None:
         self.score = score
         self.surrogate = surrogate
@@ -123,6 +116,7 @@ class BlackBox(Model):
         self.cache_size = cache_size
         self.temperature = temperature
         self.offset = offset
+        self.lookahead = lookahead
 
     def __copy__(self) -> Self:
         """A black box of its own: it shares the function, but neither cache nor counts."""
@@ -155,6 +149,7 @@ class BlackBox(Model):
         positive_number("temperature", self.temperature)
         if np.ndim(self.offset) != 0 or not math.isfinite(self.offset):
             raise ValueError(f"offset must be a finite number, got {self.offset!r}")
+        at_least("lookahead", self.reach, 1)
 
     def encode(self, X: Any) -> Floats:
         """What the surrogate needs of the observations."""
@@ -167,9 +162,16 @@ class BlackBox(Model):
         """Those of the surrogate."""
         return super().keys(X) if self.surrogate is None else self.surrogate.keys(X)
 
+    @property
+    def reach(self) -> int:
+        """For how many observations to ask at once: ``lookahead``, or what the function says of itself."""
+        own = self.lookahead
+        return getattr(self.score, "lookahead", 1) if own is None else own
+
     def evaluator(self) -> Evaluator:
         """Begin with an empty cache, for other observations than before."""
-        self._evaluator = Evaluator(self)
+        settings = int(self.cache_size), float(self.temperature), float(self.offset)
+        self._evaluator = Evaluator(self.score, *settings)
         return self._evaluator
 
     def cache_info(self) -> CacheInfo:
@@ -229,116 +231,6 @@ class BlackBox(Model):
         from partita.models.calibration import calibrated
 
         return calibrated(self, X, labels, alpha, n_alternatives, random_state)
-
-
-class Evaluator:
-    """Asks a black box for log p(c) of many clusters at once, and remembers.
-
-    Parameters
-    ----------
-    model : BlackBox
-    """
-
-    def __init__(self, model: BlackBox) -> None:
-        self.score, self.cache_size = model.score, int(model.cache_size)
-        self.temperature, self.offset = float(model.temperature), float(model.offset)
-        self.observations: dict[int, Any] = {}  # by their numbers, which are never used twice
-        self.following = 0
-        self.cache: OrderedDict[bytes, float] = OrderedDict()  # by member set; used last comes last
-        self.hits = self.misses = self.evaluations = self.calls = 0
-
-    def info(self) -> CacheInfo:
-        """Counts, and the size of the cache."""
-        counts = self.hits, self.misses, self.evaluations, self.calls
-        return CacheInfo(*counts, len(self.cache), self.cache_size)
-
-    def add(self, observations: Iterable[Any], after: int | None = None) -> Integers:
-        """Numbers for further observations; those added since ``after`` are forgotten, if it is given.
-
-        Numbers are given in ascending order and never again: what is remembered of observations that a failed
-        call has added is not taken for what is true of others.
-        """
-        if after is not None:
-            for number in range(after + 1, self.following):
-                self.observations.pop(number, None)
-        first = self.following
-        for observation in observations:
-            self.observations[self.following] = observation
-            self.following += 1
-        return np.arange(first, self.following)
-
-    def forget(self, numbers: Integers) -> None:
-        """Drop observations."""
-        for number in numbers.tolist():
-            del self.observations[number]
-
-    def log_marginals(
-        self, sets: Sequence[Integers], who: str | Sequence[str], remember: bool = True
-    ) -> Floats:
-        """log p(c) of clusters given by the numbers of their members, in any order, with one call at most.
-
-        Parameters
-        ----------
-        sets : sequence of arrays
-            None of them empty.
-        who : str or sequence of str
-            How an error calls what the clusters are tried for: all together, or each.
-        remember : bool
-            Whether to put new ones into the cache.
-        """
-        members = [np.sort(numbers) for numbers in sets]
-        keys = [blake2b(numbers.tobytes(), digest_size=16).digest() for numbers in members]
-        result = np.empty(len(sets))
-        missing: dict[bytes, list[int]] = {}
-        for k, key in enumerate(keys):
-            known = self.cache.get(key)
-            if known is None:
-                missing.setdefault(key, []).append(k)
-            else:
-                self.cache.move_to_end(key)
-                result[k] = known
-        if missing:
-            chosen = [places[0] for places in missing.values()]
-            names = who if isinstance(who, str) else [who[k] for k in chosen]
-            values = self._ask([members[k] for k in chosen], names)
-            for (key, places), value in zip(missing.items(), values.tolist(), strict=True):
-                result[places] = value
-                if remember:
-                    self.cache[key] = value
-            while len(self.cache) > self.cache_size:
-                self.cache.popitem(last=False)
-        self.misses += len(missing)
-        self.hits += len(sets) - len(missing)
-        return result
-
-    def _ask(self, members: list[Integers], who: str | Sequence[str]) -> Floats:
-        """Call the function; ValueError for an answer that makes no sense."""
-        clusters = [[self.observations[number] for number in numbers.tolist()] for numbers in members]
-        whole = who if isinstance(who, str) else f"{who[0]} to {who[-1]}"
-        self.calls += 1
-        self.evaluations += len(clusters)
-        try:
-            answer = self.score(clusters)
-        except Exception as error:
-            error.add_note(f"{whole}: score failed for {len(clusters)} clusters")
-            raise
-        try:
-            values = np.asarray(answer, np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{whole}: score must return one number a cluster: {error}") from error
-        if values.shape != (len(clusters),):
-            raise ValueError(
-                f"{whole}: score must return one number a cluster, shape ({len(clusters)},), "
-                f"got shape {values.shape}"
-            )
-        bad = np.flatnonzero(~(values < np.inf))
-        if len(bad):
-            name = who if isinstance(who, str) else who[bad[0]]
-            raise ValueError(
-                f"{name}: score returned {values[bad[0]]} for a cluster of {len(clusters[bad[0]])}; "
-                "logarithms must be below infinity"
-            )
-        return values / self.temperature + self.offset
 
 
 def observations_of(X: Any) -> list[Any]:

@@ -17,12 +17,13 @@ from partita._estimator import whole
 from partita._kernel import kernel
 from partita._labels import label_codes
 from partita._typing import Array
+from partita.models.attributes import as_text
 from partita.models.base import plain, positive_number
 from partita.models.corpus import END, LONGEST, START, UNKNOWN
 from partita.models.empirical_bayes import cluster
 from partita.models.families import begin, extend, log_marginal
 from partita.models.folding import folded
-from partita.models.record import TextModel
+from partita.models.record import TextModel, check_fragments
 from partita.models.record_prior import neighbourhoods
 from partita.models.vocabulary import Vocabulary
 
@@ -33,6 +34,9 @@ STEPS = (0.5, 0.25)  # then, in both directions
 class Ngram(TextModel):
     """Texts, spelled letter by letter: each letter depends on the n − 1 before it, and on the cluster.
 
+    With an ``attribute`` it reads the texts that fragments of entities have there: the paper's surrogate for
+    a neural model of whole fragments.
+
     Parameters
     ----------
     n : int
@@ -42,6 +46,10 @@ class Ngram(TextModel):
         ``fit_prior`` learns it.
     counts : mapping from n-gram to number, optional
         How often each n-gram occurs in the corpus; ``fit_prior`` counts them.
+    attribute : str, optional
+        Observations are then no texts but fragments, as for :class:`Record`: mappings from attribute to a
+        value or a list of values. The distinct values of this attribute are spelled, all else is ignored. A
+        fragment that has none says nothing, and fits all clusters alike.
 
     Examples
     --------
@@ -49,14 +57,28 @@ class Ngram(TextModel):
     >>> names = ["Gutenberg", "J. Gutenberg", "Koster", "Johannes Gutenberg", "Laurens Koster"]
     >>> pt.SplitSMC(pt.Ngram(n=2).fit_prior(names), alpha=1.0).fit_predict(names)
     array([0, 0, 1, 0, 1])
+
+    As the surrogate of a black box that reads whole fragments:
+
+    >>> fragments = [{"name": name, "died": 1468 if "G" in name else 1484} for name in names]
+    >>> surrogate = pt.Ngram(attribute="name").fit_prior(fragments)
+    >>> def score(clusters):
+    ...     return [-3.0 * len({fragment["died"][0] for fragment in c}) ** 2 for c in clusters]
+    >>> pt.SplitSMC(pt.BlackBox(score, surrogate), alpha=1.0).fit_predict(fragments)
+    array([0, 0, 1, 0, 1])
     """
 
     def __init__(
-        self, n: int = 2, concentration: float = 0.01, counts: Mapping[str, float] | None = None
+        self,
+        n: int = 2,
+        concentration: float = 0.01,
+        counts: Mapping[str, float] | None = None,
+        attribute: str | None = None,
     ) -> None:
         self.n = n
         self.concentration = concentration
         self.counts = counts
+        self.attribute = attribute
 
     def check(self, n_features: int) -> None:
         order, concentration = whole("n", self.n, 1), positive_number("concentration", self.concentration)
@@ -66,40 +88,61 @@ class Ngram(TextModel):
                 raise ValueError(f"counts must be those of n-grams of {order} letters, got {gram!r}")
             if not 0.0 <= count < np.inf:
                 raise ValueError(f"counts of {gram!r} must be a number of at least 0, got {count!r}")
+        if self.attribute is not None and not isinstance(self.attribute, str):
+            raise ValueError(f"attribute must be the name of one, or None, got {self.attribute!r}")
         self._vocabulary = Vocabulary([Spelling(order, concentration, counts)])
 
     def validate(self, X: Any) -> list[Any]:
-        return check_texts(X)
+        return check_texts(X) if self.attribute is None else check_values(X, self.attribute)
 
-    def _pairs(self, observation: str) -> Iterable[tuple[int, str]]:
-        return [(0, folded(observation))]
+    def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
+        return [(0, value) for value in self._values(observation)]
+
+    def _values(self, observation: Any) -> list[str]:
+        """What is spelled of a validated observation, each text once."""
+        if self.attribute is None:
+            return [folded(observation)]
+        return list(dict.fromkeys(folded(as_text(value)) for value in observation.get(self.attribute, ())))
 
     def fit_prior(self, X: Any, labels: Array | None = None) -> Ngram:
-        """Counts of the n-grams of the texts ``X``, and the concentration.
+        """Counts of the n-grams of the observations ``X``, and the concentration.
 
-        With labels c maximises Σ_c log p(c). Without, it is the one with which the sampler does best on the
-        texts, or on some thousand of them, as for other models (:mod:`partita.models.empirical_bayes`).
+        With labels c maximises Σ_c log p(c). Without, it is the one with which the sampler does best on them,
+        or on some thousand of them, as for other models (:mod:`partita.models.empirical_bayes`).
         """
-        texts, order = self.validate(X), whole("n", self.n, 1)
-        counts = Counter(gram for text in texts for gram in grams(folded(text)[:LONGEST], order))
-        fitted = Ngram(order, self.concentration, dict(counts))
+        observations, order = self.validate(X), whole("n", self.n, 1)
+        said = [self._values(observation) for observation in observations]
+        counts = Counter(
+            gram for values in said for value in values for gram in grams(value[:LONGEST], order)
+        )
+        if not counts:
+            listed = ", ".join(sorted({repr(name) for fragment in observations for name in fragment}))
+            raise ValueError(
+                f"no fragment has the attribute {self.attribute!r}; there are {listed or 'none'}"
+            )
         if labels is None:
-            return Ngram(order, best_concentration(fitted, sample(texts)), fitted.counts)
+            best = best_concentration(self._with(1.0, counts), sample(observations, said))
+            return self._with(best, counts)
         codes = label_codes("labels", labels)
-        if len(codes) != len(texts):
-            raise ValueError(f"labels has {len(codes)} entries, but there are {len(texts)} texts")
+        if len(codes) != len(observations):
+            kind = "texts" if self.attribute is None else "fragments"
+            raise ValueError(f"labels has {len(codes)} entries, but there are {len(observations)} {kind}")
         found = minimize_scalar(
-            lambda log_c: -evidence(Ngram(order, float(np.exp(log_c)), fitted.counts), texts, codes),
+            lambda log_c: -evidence(self._with(float(np.exp(log_c)), counts), observations, codes),
             bounds=(np.log(1e-6), np.log(1e3)),
             method="bounded",
         )
-        return Ngram(order, float(np.exp(found.x)), fitted.counts)
+        return self._with(float(np.exp(found.x)), counts)
+
+    def _with(self, concentration: float, counts: Mapping[str, float] | None) -> Ngram:
+        """The same model with another prior."""
+        return Ngram(int(self.n), concentration, None if counts is None else dict(counts), self.attribute)
 
     def to_json(self) -> dict[str, Any]:
         """The parameters, as JSON can hold them."""
         counts = None if self.counts is None else dict(self.counts)
         kept: dict[str, Any] = plain({"n": self.n, "concentration": self.concentration, "counts": counts})
-        return kept
+        return kept if self.attribute is None else kept | {"attribute": self.attribute}
 
     @classmethod
     def from_json(cls, contents: dict[str, Any]) -> Ngram:
@@ -109,23 +152,26 @@ class Ngram(TextModel):
         return model
 
 
-def sample(texts: list[str]) -> list[str]:
-    """Some thousand texts at most, among them many that share rare words, in a random order."""
-    pairs = [[(0, word) for word in set(folded(text).split())] for text in texts]
-    occurrences = Counter(word for said in pairs for _, word in said)
+def sample(observations: list[Any], said: list[list[str]]) -> list[Any]:
+    """Some thousand observations at most, among them many that share rare words, in a random order.
+
+    ``said`` are the texts of each, folded.
+    """
+    pairs = [[(0, word) for word in {word for text in texts for word in text.split()}] for texts in said]
+    occurrences = Counter(word for words in pairs for _, word in words)
     rows = np.random.default_rng(0).permutation(neighbourhoods(pairs, [occurrences]))
-    return [texts[row] for row in rows]
+    return [observations[row] for row in rows]
 
 
-def best_concentration(model: Ngram, texts: list[str]) -> float:
+def best_concentration(model: Ngram, observations: list[Any]) -> float:
     """The c with which the sampler does best: from powers of ten on, by ever smaller steps."""
     heights: dict[float, float] = {}
 
     def height(log_c: float) -> float:
         if log_c not in heights:
-            now = Ngram(model.n, float(10.0**log_c), model.counts)
+            now = model._with(float(10.0**log_c), model.counts)
             now.check(1)
-            heights[log_c] = cluster(now, texts, [np.arange(len(texts))])[0]
+            heights[log_c] = cluster(now, observations, [np.arange(len(observations))])[0]
         return heights[log_c]
 
     best = max(POWERS, key=height)
@@ -191,6 +237,18 @@ def check_texts(X: Any) -> list[str]:
     return texts
 
 
+def check_values(X: Any, attribute: str) -> list[dict[str, list[Any]]]:
+    """Fragments; TypeError or ValueError for what is none, or has something else than texts there."""
+    fragments = check_fragments(X)
+    for row, fragment in enumerate(fragments):
+        for value in fragment.get(attribute, ()):
+            try:
+                as_text(value)
+            except ValueError as error:
+                raise ValueError(f"row {row}, attribute {attribute!r}: {error}") from None
+    return fragments
+
+
 @kernel
 def log_evidence(family, statistics, data, labels, order):
     """Σ_c log p(c) of clusters given by labels; ``order`` has the observations cluster by cluster."""
@@ -206,9 +264,9 @@ def log_evidence(family, statistics, data, labels, order):
     return total
 
 
-def evidence(model: Ngram, texts: list[str], labels: Any) -> float:
+def evidence(model: Ngram, observations: list[Any], labels: Any) -> float:
     """Σ_c log p(c) of the clusters that labels give."""
     model.check(1)
-    data = model.encode(texts)
+    data = model.encode(observations)
     statistics = np.zeros((2, model.width(1)))
     return float(log_evidence(model.family(1), statistics, data, labels, np.argsort(labels, kind="stable")))

@@ -22,7 +22,7 @@ from partita.models.encoding import check_possible, log_marginals
 from partita.models.families import begin
 from partita.posterior import Posterior
 from partita.smc.bonds import new_bonds, parts_of
-from partita.smc.candidates import candidates_of, count_in, kept_keys
+from partita.smc.candidates import candidates_of, candidates_of_row, count_in, kept_keys
 from partita.smc.concentration import learn_alpha
 from partita.smc.follow import UNNAMED, best_clustering
 from partita.smc.index import filled_index, new_index, store_keys
@@ -196,6 +196,7 @@ class Engine:
         self.fetch: Callable[[Integers], list[Any]]  # gives observations that are left out when loading
         self._out: int | None = None  # an observation that is taken out, to be put back
         self.first_row = 0  # of the present batch
+        self.rounds_left = 0  # of the rejuvenation that is under way
         self._placing = (-1, -1)  # the observation whose options are weighed, and one it must be with
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
         self._posterior: Posterior | None = None
@@ -351,11 +352,15 @@ class Engine:
             if self.learns_alpha:
                 stop = min(stop, max(next_alpha + removed, n + 1))
             self._stream(stop)
-            for _ in range(self.rejuvenation):
-                self.observe_again(choose(self.state))
-            if self.learns_alpha:
-                learn_alpha(self.state)
+            self.look_back(self.rejuvenation)
             n, removed, next_alpha, _ = progress(self.state)
+
+    def look_back(self, rounds: int) -> None:
+        """What is due between observations: so many rounds of rejuvenation, and the learning of α."""
+        for self.rounds_left in reversed(range(rounds)):
+            self.observe_again(choose(self.state))
+        if self.learns_alpha:
+            learn_alpha(self.state)
 
     def _stream(self, end: int) -> None:
         if self.family is None:
@@ -451,6 +456,13 @@ class Engine:
         statistics[c, -1] = log_marginal[0]
         clusters["size"][c] = len(members)
         clusters["score"][c] = math.lgamma(len(members)) + statistics[c, -1]
+
+    def weigh_rows(self, encoded: Any, keys: Keys) -> Iterator[int]:
+        """A user's model: set the gains of rows that are not stored, and their candidates, one by one."""
+        for k in range(len(encoded)):
+            candidates_of_row(self.state, *keys, k)
+            self.set_gains(*self.log_marginals_with(encoded[k], f"row {k}"))
+            yield k
 
     def gains_for_others(self, x: int) -> None:
         """A user's model: set the gains that observation ``x`` would have in other subproblems."""

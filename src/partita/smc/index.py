@@ -147,6 +147,16 @@ def insert_first(index, n):
         insert(index, x)
 
 
+@kernel
+def branched(index):
+    """An index that is like this one, and grows by itself; what is stored, but not inserted, they share."""
+    other = new_index(index.on)
+    other.n_distinct, other.starts = index.n_distinct, index.starts
+    other.keys, other.owner = index.keys, index.owner
+    other.earlier, other.heads, other.counts = index.earlier.copy(), index.heads.copy(), index.counts.copy()
+    return other
+
+
 def filled_index(starts: Integers, keys: Integers) -> Any:
     """An index in use that holds these observations; they are as :func:`store_keys` takes them."""
     index = new_index(1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from partita._kernel import inner, kernel
 from partita._typing import Floats, Integers
-from partita.smc.candidates import candidates_of_row, find_candidates, find_candidates_of_row
+from partita.smc.candidates import find_candidates, find_candidates_of_row
 from partita.smc.keys import EVERYTHING, Keys
 from partita.smc.state import n_present
 from partita.smc.update import find_bounds, score
@@ -103,8 +103,6 @@ def predictive(engine: Any, encoded: Floats, labels: Integers, keys: Keys = EVER
         if engine.family is not None:
             spread_rows(engine.state, engine.family, encoded, *keys, of_observation, out)
             return out
-        for k in range(len(encoded)):
-            candidates_of_row(engine.state, *keys, k)
-            engine.set_gains(*engine.log_marginals_with(encoded[k], f"row {k}"))
+        for k in engine.weigh_rows(encoded, keys):
             spread_scored(engine.state, of_observation, out[k])
     return out
