@@ -254,6 +254,8 @@ def against_proposals(results: Results) -> Figure:
                 if setting.alone and not setting.surrogate:
                     level = float(values(results.of(setting), measure).mean())
                     ax.axhline(level, color=COLOURS[method], linestyle="--", linewidth=1.2)
+        if measure != "log_density":
+            focus(ax, results, measure)
     one_legend(axes)
     return figure
 

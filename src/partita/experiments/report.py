@@ -190,8 +190,10 @@ def ablation_table(results: Results) -> Table:
     rows = []
     for setting in results.experiment.ablation:
         if runs := results.of(setting):
+            number = None if setting.alone else setting.proposals or setting.size or 1
             counts = [shown(runs, name, setting) for name in ("calls", "evaluations")]
-            rows.append([*measured(results, setting), *counts, f"{median_seconds(runs):.3g}"])
+            row = [setting._replace(proposals=number).name, *measured(results, setting)[1:]]
+            rows.append([*row, *counts, f"{median_seconds(runs):.3g}"])
     return header, rows
 
 
