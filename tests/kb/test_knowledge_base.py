@@ -123,7 +123,7 @@ def assert_same(kb, other):
 def state_of(kb):
     """The sampler's state as it is stored."""
     from partita.kb.clustering import joined
-    from partita.kb.knowledge_base import read_subproblems
+    from partita.kb.keeping import read_subproblems
 
     with kb.store.reading() as connection:
         found = {}
