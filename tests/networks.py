@@ -61,8 +61,14 @@ class FakeJsonLM:
         return -2.0 * len(set(letters)) - 0.5 * len(letters)
 
 
+def forget():
+    """Let networks be loaded anew."""
+    _networks.loaded.cache_clear()
+    _networks.loaded_name.cache_clear()
+
+
 def install(monkeypatch):
     """Put both in the place of the networks."""
-    _networks.loaded.cache_clear()
+    forget()
     for network, name in ((FakeDiffusion, "SetDiffusion"), (FakeJsonLM, "JsonLM")):
         monkeypatch.setitem(vars(partita.neural), name, network)

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import partita as pt
 import partita.neural
-from partita import _networks
 from partita.cli import app
 from partita.experiments import jobs, neural, plan, report, runner
 from partita.experiments.__main__ import main
@@ -29,7 +28,7 @@ def fakes(monkeypatch):
     networks.install(monkeypatch)
     monkeypatch.setattr(neural, "bigram", lambda: pt.Record({"name": pt.Text(), "born": pt.Text()}))
     yield
-    _networks.loaded.cache_clear()
+    networks.forget()
 
 
 @pytest.fixture

@@ -20,6 +20,12 @@ def loaded(kind: str, source: str) -> Any:
     return network.pretrained(source) if source else network.pretrained()
 
 
+@cache
+def loaded_name(kind: str, source: str) -> str:
+    """Its name, which takes a look at all weights."""
+    return name_of(loaded(kind, source))
+
+
 def name_of(network: Any) -> str:
     """What tells a network from all others: its name, and its hash where it has one beside it."""
     parts = [getattr(network, "name", None), getattr(network, "hash", None)]
@@ -40,7 +46,7 @@ class Network:
 
     def __init__(self, kind: str, source: str = "", lookahead: int | None = None) -> None:
         self.kind, self.source = kind, source
-        self.name = name_of(loaded(kind, source))  # or ImportError, which says what to install
+        self.name = loaded_name(kind, source)  # or ImportError, which says what to install
         self.lookahead = getattr(loaded(kind, source), "lookahead", 1) if lookahead is None else lookahead
 
     def __call__(self, clusters: list[list[Any]]) -> Any:

@@ -11,9 +11,11 @@ import getpass
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain, islice
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +28,7 @@ from partita.kb.answers import numbers_of
 from partita.kb.clustering import Clustering, Told
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.journal import DIGITS, Entry, Journal, Register
+from partita.kb.language import RECORD, Network, model_named
 from partita.kb.search import words_in
 from partita.kb.store import Store, StoreError, get, insert_all, put, select_all
 from partita.models.attributes import Text, as_text
@@ -56,9 +59,13 @@ class KnowledgeBase:
         n_particles: int = 20,
         exact: bool = False,
         create: bool = True,
+        model: str | None = None,
     ) -> None:
         whole("n_particles", n_particles, 1)
         given = Record.from_toml(schema) if isinstance(schema, str) else schema
+        model = None if model is None else model_named(model)
+        if model not in (None, RECORD) and create and not is_there(target):
+            Network.of(model)  # or nothing is begun
         self.store = Store(target, create)
         self._clustering: Clustering | None = None
         self._register = Register()
@@ -69,7 +76,7 @@ class KnowledgeBase:
         self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
         self._revision = -1
         self._connection: Connection | None = None  # of the transaction that is going on
-        settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
+        settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model}
         try:
             self.settings = self._begin(settings | {"schema": None if given is None else given.to_toml()})
         except BaseException:
@@ -84,10 +91,16 @@ class KnowledgeBase:
             with self.store.writing() as connection:
                 known = get(connection, "settings")  # another process may have been faster
                 if known is None:
+                    settings |= {"model": settings["model"] or RECORD}
                     put(connection, "settings", settings)
                     return settings
         if settings["schema"] is not None:
             raise ValueError(f"{self.store.name} has a schema already: give the new one to relearn(schema=…)")
+        if settings["model"] not in (None, own := known.get("model", RECORD)):
+            raise ValueError(
+                f"{self.store.name} clusters with the model {own}, not with {settings['model']}: leave it "
+                "out, or change it with relearn(model=…)"
+            )
         return known
 
     def __enter__(self) -> Self:
@@ -277,7 +290,7 @@ class KnowledgeBase:
                     journal.tell(self._live().refine(), refined=True)
             progress(sweep + 1)
 
-    def relearn(self, schema: str | None = None) -> None:
+    def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
         It also happens by itself, whenever there are three times as many fragments as it was learnt from.
@@ -286,12 +299,17 @@ class KnowledgeBase:
         ----------
         schema : str, optional
             TOML, in place of what is inferred from the fragments.
+        model : str, optional
+            Another model to cluster with from now on, as in :func:`partita.kb.open`.
         """
         if schema is not None:
             Record.from_toml(schema)
+        model = None if model is None else model_named(model)
         with self._changing() as (connection, journal):
             if not self._n_present:
                 raise ValueError("the knowledge base is empty: add fragments first")
+            if model is not None:
+                self.settings = self.settings | {"model": model}
             self._relearn(connection, journal, schema)
 
     def _relearn(self, connection: Connection, journal: Journal, schema: str | None) -> None:
@@ -633,13 +651,17 @@ class KnowledgeBase:
         return self._connection
 
     def _begun(self, model: Record) -> Clustering:
-        return Clustering(model, self.settings["n_particles"], self.settings["exact"])
+        kept = self.settings.get("network")
+        network = None if kept is None else Network(**kept)
+        return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
 
     def _learn(self, connection: Connection, given: list[dict[str, Any]]) -> None:
         """Learn a model from fragments, and begin a clustering with it."""
         schema = self.settings["schema"]
+        kind = self.settings.get("model", RECORD)
+        network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
         model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given)
-        self.settings = self.settings | {"learnt_from": len(given)}
+        self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(connection, "settings", self.settings)
         put(connection, "model", model.to_json())
         connection.execute(delete(tables.subproblems))
@@ -707,6 +729,7 @@ def open(
     n_particles: int = 20,
     exact: bool = False,
     create: bool = True,
+    model: str | None = None,
 ) -> KnowledgeBase:
     """Open a knowledge base, or begin one.
 
@@ -723,6 +746,10 @@ def open(
         Of a new one: compare a fragment with all entities, not with those that share a word or value.
     create : bool
         Whether to begin one where there is none.
+    model : str, optional
+        Of a new one: "record", which learns how attributes vary and is the default; "jsonlm", the language
+        model that comes with Partita (extra ``neural``), with records to propose what it is asked; or a file
+        of weights (``*.safetensors``) of a language model of your own. Later it need not be given.
 
     Examples
     --------
@@ -737,7 +764,14 @@ def open(
     ['a', 'c']
     >>> kb.close(); folder.cleanup()
     """
-    return KnowledgeBase(target, schema=schema, n_particles=n_particles, exact=exact, create=create)
+    return KnowledgeBase(
+        target, schema=schema, n_particles=n_particles, exact=exact, create=create, model=model
+    )
+
+
+def is_there(target: str | PathLike[str]) -> bool:
+    """Whether a file of that name exists; not told of databases on servers."""
+    return "://" not in str(target) and Path(target).exists()
 
 
 def _as_fragments(given: Any) -> Iterator[Fragment]:
