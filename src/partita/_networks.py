@@ -27,9 +27,14 @@ def loaded_name(kind: str, source: str) -> str:
 
 
 def name_of(network: Any) -> str:
-    """What tells a network from all others: its name, and its hash where it has one beside it."""
-    parts = [getattr(network, "name", None), getattr(network, "hash", None)]
-    return " ".join(str(part) for part in parts if isinstance(part, str)) or type(network).__name__
+    """What tells a network from all others: its name and hash, or how it is printed where it has neither."""
+    parts = [
+        part for part in (getattr(network, key, None) for key in ("name", "hash")) if isinstance(part, str)
+    ]
+    if parts:
+        return " ".join(parts)
+    printed = repr(network)
+    return type(network).__name__ if " at 0x" in printed else printed
 
 
 class Network:
