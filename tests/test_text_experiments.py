@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import partita as pt
 from partita.cli import app
 from partita.experiments import plan, report, runner
+from partita.experiments.experiment import plain
 from partita.experiments.files import names_of, read_fragments
-from partita.experiments.plan import Setting
 
 from .texts import ROWS, Letters, write_json
 
@@ -100,7 +99,7 @@ def test_a_prior_of_other_data(tmp_path, letters):
 
 def test_what_does_not_belong(tmp_path, letters):
     path = write_json(tmp_path / "data.jsonl")
-    with pytest.raises(ValueError, match="no model ngram of kb: choose record"):
+    with pytest.raises(ValueError, match="no model ngram of kb: choose record or jsonlm"):
         plan.plan("kb", path, model="ngram")
     with pytest.raises(ValueError, match="no field who"):
         plan.plan("kb", path, labels="who")
@@ -119,7 +118,7 @@ def test_methods_that_take_too_long_are_left_out():
 
 def test_parameters_as_plain_data():
     parameters = {"counts": np.arange(3), 7: (1.5, None), "set": {"b", "a"}, "model": Letters(0.5)}
-    assert plan.plain(parameters) == {
+    assert plain(parameters) == {
         "counts": [0, 1, 2],
         "7": [1.5, None],
         "set": ["a", "b"],
@@ -167,46 +166,6 @@ def test_a_report_without_some_methods(tmp_path, letters, monkeypatch):
     reason = "Not run: Gibbs. 9 observations are more than 5, and each of its"
     assert reason in page
     assert reason in (tmp_path / "report" / "table.md").read_text(encoding="utf-8")
-
-
-def test_the_ablation_varies_what_the_surrogate_proposes(tmp_path, letters):
-    experiment = plan.plan("names", write_json(tmp_path / "data.jsonl"), replications=2, quick=True)
-    asked = []
-
-    def black_box(n_proposals):
-        asked.append(n_proposals)
-        return Letters(strength=0.1 * n_proposals)
-
-    runs = list(
-        runner.ablation(experiment, black_box, [1, 5], methods=("greedy", "split SMC"), n_particles=4)
-    )
-    assert asked == [1, 5]
-    assert [(run["n_proposals"], run["replication"], run["method"], run["size"]) for run in runs[:4]] == [
-        (1, 0, "greedy", None),
-        (1, 0, "split SMC", 4),
-        (1, 1, "greedy", None),
-        (1, 1, "split SMC", 4),
-    ]
-    X, truth = experiment.in_order(1)
-    sampler = pt.SplitSMC(Letters(0.5), experiment.alpha, 4).fit(X)
-    assert runs[-1]["log_density"] == sampler.posterior_.log_density()
-    assert runs[-1]["f1"] == pt.bcubed(truth, sampler.labels_).f1
-    assert runner.estimator(experiment, Setting("greedy"), 0).n_particles == 1
-
-
-def test_the_ablation_counts_evaluations(tmp_path, letters):
-    experiment = plan.plan("names", write_json(tmp_path / "data.jsonl"), replications=1, quick=True)
-    cheap = Letters(0.2)
-
-    def score(clusters):
-        totals = np.array([cheap.statistics(cluster).sum(axis=0) for cluster in clusters])
-        return cheap.log_marginal(totals, np.array(list(map(len, clusters))))
-
-    def black_box(n_proposals):
-        return pt.BlackBox(score, Letters(), n_proposals=n_proposals)
-
-    for run in runner.ablation(experiment, black_box, [1, 3], n_particles=3):
-        assert 9 <= run["evaluations"] <= 9 * (run["n_proposals"] + 1)
 
 
 @pytest.mark.parametrize("more", [["names"], ["names", "--model", "record"], ["kb"]])

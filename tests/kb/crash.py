@@ -95,7 +95,7 @@ def check(url, acknowledged):
 def summary(url):
     """All that a knowledge base holds, but times."""
     from partita.kb.clustering import joined
-    from partita.kb.knowledge_base import read_subproblems
+    from partita.kb.keeping import read_subproblems
 
     with partita.kb.open(url) as kb, kb.store.reading() as connection:
         state = sorted(read_subproblems(connection))

@@ -75,6 +75,27 @@ def test_every_moment_is_the_sampler_of_that_moment(kb):
         assert found == as_sets(seen, labels)
 
 
+def test_to_close_and_reopen_changes_nothing_that_is_drawn(tmp_path):
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(ROWS[:40])
+        kb.separate("f1", "f2")
+    (tmp_path / "other.db").write_bytes((tmp_path / "kb.db").read_bytes())
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(ROWS[40:])
+        kb.refine(2)
+        kb.remove("f0")
+        for change in (
+            lambda other: other.add(ROWS[40:]),
+            lambda other: other.refine(1),
+            lambda other: other.refine(1),
+            lambda other: other.remove("f0"),
+        ):
+            with partita.kb.open(tmp_path / "other.db") as other:
+                change(other)
+        with partita.kb.open(tmp_path / "other.db") as other:
+            assert_same(kb, other)
+
+
 def test_any_batching_gives_the_same(url, tmp_path):
     with partita.kb.open(url) as kb, partita.kb.open(tmp_path / "other.db") as other:
         kb.add(ROWS)
@@ -123,7 +144,7 @@ def assert_same(kb, other):
 def state_of(kb):
     """The sampler's state as it is stored."""
     from partita.kb.clustering import joined
-    from partita.kb.knowledge_base import read_subproblems
+    from partita.kb.keeping import read_subproblems
 
     with kb.store.reading() as connection:
         found = {}

@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,13 @@ from hypothesis.stateful import (
 
 import partita.kb
 
+from ..networks import forget
+from .language import RecordLM, install, learnt
 from .people import fragments
 
 ROWS, _ = fragments(40, seed=2)
 VERSIONS = [ROWS, [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS]]
+LEARNT = cache(lambda: learnt(ROWS[:10]))  # when it is first asked for
 which = st.integers(0, 39)
 
 
@@ -31,12 +35,13 @@ class Life(RuleBasedStateMachine):
     """A knowledge base beside a plain account of what it must hold."""
 
     judgements = Bundle("judgements")
+    model = None
 
     @initialize()
     def begin(self):
         self.folder = tempfile.mkdtemp()
         self.path = Path(self.folder) / "kb.db"
-        self.kb = partita.kb.open(self.path, n_particles=5)
+        self.kb = partita.kb.open(self.path, n_particles=5, model=self.model)
         self.held = {}  # what the fragments present say
         self.pairs = {}  # judgements that count
         self.known = {}  # of each entity ever seen: its fragments when last seen
@@ -168,6 +173,32 @@ class Life(RuleBasedStateMachine):
             assert then.name == self.kb.entity(id).name
 
 
+class LifeWithALanguageModel(Life):
+    """The same with a black box, which likes company somewhat more than records do."""
+
+    model = "jsonlm"
+
+    def __init__(self):
+        super().__init__()
+        self.patch = pytest.MonkeyPatch()
+        install(self.patch, RecordLM(LEARNT(), extra=lambda cluster: 0.3 * (len(cluster) - 1)))
+
+    def teardown(self):
+        super().teardown()
+        self.patch.undo()
+        forget()
+
+
+TestLifeWithALanguageModel = LifeWithALanguageModel.TestCase
+TestLifeWithALanguageModel.settings = settings(
+    max_examples=4,
+    phases=[Phase.explicit, Phase.generate],
+    stateful_step_count=12,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 TestLife = Life.TestCase
 TestLife.settings = settings(
     max_examples=15,

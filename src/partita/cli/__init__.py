@@ -2,8 +2,8 @@
 
 The modules: ``filling`` has the commands that put data into a knowledge base or take it out, ``asking`` those
 that read one, ``judging`` those with which a human corrects it, ``schema`` those about its attributes,
-``experiments`` those that need none. What they share: ``arguments``, ``session`` (opening, errors, progress,
-what is printed), and ``drawing`` (what answers look like in a terminal).
+``experiments`` and ``training`` those that need none. What they share: ``arguments``, ``session`` (opening,
+errors, progress, what is printed), and ``drawing`` (what answers look like in a terminal).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from partita import __version__
-from partita.cli import asking, experiments, filling, judging, schema
+from partita.cli import asking, experiments, filling, judging, schema, training
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
@@ -67,3 +67,4 @@ for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(schema.app, name="schema", rich_help_panel="Fill a knowledge base")
+app.add_typer(training.app, name="train", rich_help_panel="Without a knowledge base")

@@ -245,11 +245,20 @@ def number(value: object) -> str:
 # ---------------------------------------------------------------------- explanations
 
 
+NETWORK = "language model"  # a step of an explanation
+BY_NETWORK = (
+    "The log-odds are the language model's. It does not say what is due to which attribute: the lines of the "
+    "attributes are what records say of them, and its own line is what it adds to that or takes away."
+)
+
+
 def explanation(console: Console, found: Explanation) -> None:
     """Why two fragments are together or apart: a waterfall."""
     console.print(cell(verdict(found), "bold"))
     wide = console.width >= WIDE
     console.print(Padding(waterfall(found, console.options.ascii_only, wide), (1, 0)))
+    if any(step.attribute == NETWORK for step in found.steps):
+        console.print(Padding(cell(BY_NETWORK), (0, 0, 1, 0)))
     console.print(clusterings(found))
     if found.events:
         console.print()

@@ -26,21 +26,21 @@ def _failing() -> Iterator[None]:
     """Turn bad input into a message and exit code 1."""
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Callable[[str, int], None]]:
-    """A progress bar; call what it gives with the step that begins, and how many are done."""
+def _bar(total: int) -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar; call what it gives with the step that begins, how many are done, and of how many."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     with Progress(*columns) as progress:
         task = progress.add_task("", total=total)
-        yield lambda step, done: progress.update(task, description=step, completed=done)
-        progress.update(task, description="done", completed=total)
+        yield lambda step, done, total: progress.update(task, description=step, completed=done, total=total)
+        progress.update(task, description="done", completed=progress.tasks[0].total)
 
 
 class Demo(StrEnum):
@@ -118,38 +118,57 @@ def reproduce(
         typer.Option(help="Field of the true entity in fragments; entity_id or cluster_id unless given."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="Of names: ngram, the paper's bigrams (the default), or record.")
+        str | None,
+        typer.Option(
+            help="Circles: diffusion, the paper's network (the default), or gaussian, its surrogate alone. "
+            "Names: ngram, the paper's bigrams (the default), or record. Names and kb: jsonlm, the paper's "
+            "language model. Or a file of weights from partita train."
+        ),
     ] = None,
     prior: Annotated[
         Path | None, typer.Option(help="Labelled fragments to fit the prior to; the data unless given.")
     ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="What to run now, with commas: greedy, smc, split, refined, gibbs, metropolis, "
+            "agglomerative, ablation. All unless given."
+        ),
+    ] = None,
+    particles: Annotated[
+        str | None, typer.Option(help="Numbers of particles, with commas, instead of the usual ones.")
+    ] = None,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option(help="The most that Gibbs or agglomerative clustering may take; 167 with a network."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="How many runs side by side.")] = 1,
 ) -> None:
     """Run one of the paper's experiments with every method, and write a report.
 
     The folder receives report.html, table.md, results.json and the figures. Run it again to go on where it
     stopped.
     """
-    from partita.experiments.plan import plan
-    from partita.experiments.report import write_report
-    from partita.experiments.runner import Results
+    from partita.experiments.command import Options, execute, prepare
 
-    folder = output or Path(f"partita-{name}")
-    file = Path(orders) if orders is not None and not orders.isdecimal() else None
-    number = int(orders) if orders is not None and file is None else None
+    options = Options(
+        name,
+        output,
+        data,
+        orders,
+        replications,
+        quick,
+        labels,
+        model,
+        prior,
+        methods,
+        particles,
+        max_minutes,
+        jobs,
+    )
     with _failing():
-        if number == 0 or (number and replications):
-            raise ValueError("--orders takes a number from 1, and then --replications is not needed")
-        experiment = plan(
-            name, data, file, number or replications, quick, labels=labels, model=model, prior=prior
-        )
-    with _failing(), _writing(folder):
-        results = Results(folder, experiment)
-        missing = len(results.missing())
-        with _bar(missing + 1) as bar:
-            bar("compiling" if missing else "nothing left to run", 0)
-            for done, (setting, replication) in enumerate(results.complete()):
-                bar(f"order {replication + 1}, {setting.name}", done)
-            bar("drawing", missing)
-            report = write_report(results)
-    typer.echo((folder / "table.md").read_text(encoding="utf-8"), nl=False)
+        experiment = prepare(options)
+    with _failing(), _writing(options.folder), _bar(1) as bar:
+        report = execute(options, experiment, lambda what, done, total: bar(what, done, total + 1))
+    typer.echo((options.folder / "table.md").read_text(encoding="utf-8"), nl=False)
     typer.echo(f"Report written to {report}")

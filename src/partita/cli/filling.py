@@ -59,6 +59,14 @@ def build(
     exact: Annotated[
         bool, typer.Option("--exact", help="Compare with all entities, not with those that share a word.")
     ] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="What to cluster with: record, which learns how attributes vary (the default); jsonlm, a "
+            "language model; or a file of weights from partita train jsonlm.",
+            show_default=False,
+        ),
+    ] = None,
     refine: Annotated[
         int, typer.Option(min=0, help="How often to look again at everything at the end.")
     ] = SWEEPS,
@@ -72,7 +80,7 @@ def build(
     """
     given = Input(data, id, no_id, source, ignore, format, skip_empty)
     fragments = given.fragments(reader := given.reader())
-    with begun(output, schema, particles, exact) as base:
+    with begun(output, schema, particles, exact, model) as base:
         done = add_all(base, given, fragments, reader, batch)
         refine_all(base, refine)
         stats = base.stats()
@@ -163,11 +171,18 @@ def relearn(
     schema: Annotated[
         Path | None, typer.Option(help="Another schema, as TOML; see partita schema.", show_default=False)
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Another model: record, jsonlm, or a file of weights; the one it has unless given.",
+            show_default=False,
+        ),
+    ] = None,
     json: args.Json = False,
 ) -> None:
     """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids."""
     with opened(kb) as base:
-        report = relearn_all(base, None if schema is None else read_schema(schema))
+        report = relearn_all(base, None if schema is None else read_schema(schema), model)
     print_relearnt(report, json)
 
 
@@ -175,18 +190,20 @@ def relearn(
 
 
 @contextmanager
-def begun(target: str, schema: Path | None, particles: int | None, exact: bool) -> Iterator[KnowledgeBase]:
+def begun(
+    target: str, schema: Path | None, particles: int | None, exact: bool, model: str | None
+) -> Iterator[KnowledgeBase]:
     """A knowledge base, new or not; a new file that nothing came into is not left behind."""
     text = None if schema is None else read_schema(schema)
     if is_there(target):
         with opened(target) as base:
             note(f"Note: {target} is there already: adding to it.")
-            check_is_same(base, target, text, particles)
+            check_is_same(base, target, text, particles, model)
             yield base
         return
     from partita import kb
 
-    base = kb.open(target, schema=text, n_particles=particles or PARTICLES, exact=exact)
+    base = kb.open(target, schema=text, n_particles=particles or PARTICLES, exact=exact, model=model)
     try:
         with base:
             yield base
@@ -229,9 +246,19 @@ def is_empty(target: str) -> bool:
         return False
 
 
-def check_is_same(base: KnowledgeBase, target: str, schema: str | None, particles: int | None) -> None:
+def check_is_same(
+    base: KnowledgeBase, target: str, schema: str | None, particles: int | None, model: str | None
+) -> None:
     """Raise ValueError if a knowledge base was begun otherwise than is asked for now."""
+    from partita.kb.language import RECORD, model_named
+
     kept = base.settings
+    own = kept.get("model", RECORD)
+    if model is not None and model_named(model) != own:
+        raise ValueError(
+            f"{target} clusters with the model {own}: leave --model out, or change it with "
+            f"partita relearn {target} --model {model}"
+        )
     if schema is not None and schema != kept["schema"]:
         raise ValueError(
             f"{target} has another schema: change it with partita relearn {target} --schema FILE"
@@ -272,13 +299,13 @@ def refine_all(base: KnowledgeBase, sweeps: int) -> None:
         base.refine(sweeps, progress=report)
 
 
-def relearn_all(base: KnowledgeBase, schema: str | None) -> dict[str, Any]:
+def relearn_all(base: KnowledgeBase, schema: str | None, model: str | None = None) -> dict[str, Any]:
     """Relearn, and say what came of it."""
     stats = base.stats()
     if not stats["fragments"]:
         raise ValueError("the knowledge base is empty: there is nothing to learn from")
     with progress("learning", None):
-        base.relearn(schema)
+        base.relearn(schema, model=model)
     return {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
 
 

@@ -141,7 +141,8 @@ def _is_expected(error: Exception) -> bool:
     if isinstance(error, typer.BadParameter | typer.Exit | typer.Abort):
         return False
     names = {kind.__name__ for kind in type(error).__mro__}  # StoreError, without importing the store
-    return isinstance(error, OSError | ValueError | KeyError) or "StoreError" in names
+    to_install = isinstance(error, ImportError) and "pip install" in str(error)
+    return isinstance(error, OSError | ValueError | KeyError) or "StoreError" in names or to_install
 
 
 def _message(error: Exception) -> str:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import partita as pt
-from partita._typing import Floats
-from partita.experiments.plan import AGGLOMERATIVE, GIBBS, GREEDY, ONLINE, REFINED, SMC, SPLIT, Setting
+from partita._typing import Floats, Integers
+from partita.experiments.experiment import (
+    AGGLOMERATIVE,
+    GIBBS,
+    GREEDY,
+    METROPOLIS,
+    ONLINE,
+    REFINED,
+    SMC,
+    SPLIT,
+    Setting,
+)
 from partita.experiments.runner import Results, Run
 
 if TYPE_CHECKING:
@@ -22,12 +34,19 @@ MEASURES = {
     "precision": "precision",
     "recall": "recall",
 }
-COLOURS = dict(zip((SPLIT, SMC, GREEDY, REFINED, GIBBS, AGGLOMERATIVE), pt.plots.PALETTE, strict=False))
-REPORTED = 100  # particles of the samplers in the table
+COLOURS = dict(
+    zip((SPLIT, SMC, GREEDY, REFINED, GIBBS, AGGLOMERATIVE, METROPOLIS), pt.plots.PALETTE, strict=True)
+)
+REPORTED = 100  # particles of the samplers in the table, where they have been run
 
 
 def draw_all(results: Results, folder: Path) -> dict[str, Path]:
-    """Draw every figure that the results allow; returns their files by name."""
+    """Draw every figure that the results allow; returns their files by name.
+
+    None where there is no Matplotlib: the report can be written anew where there is one.
+    """
+    if find_spec("matplotlib") is None or not results.runs:
+        return {}
     figures: dict[str, Figure] = {
         "runtime": against_runtime(results),
         "particles": against_particles(results),
@@ -35,8 +54,10 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
     }
     if results.experiment.truth is not None:
         figures["online"] = online(results)
-    if np.shape(results.experiment.X)[1:] == (2,):
-        figures["clustering"] = clustering(results)
+    if any(results.of(setting) for setting in results.experiment.ablation):
+        figures["ablation"] = against_proposals(results)
+    if np.shape(results.experiment.X)[1:] == (2,) and (drawn := clustering(results)) is not None:
+        figures["clustering"] = drawn
     paths = {}
     for name, figure in figures.items():
         paths[name] = folder / f"{name}.png"
@@ -70,9 +91,20 @@ def one_legend(axes: list[Axes]) -> None:
 
 
 def sizes_of(results: Results, method: str) -> list[Setting]:
-    """The settings of a method that have been run, by size."""
+    """The settings of a method that have been run and differ in nothing else, by size."""
     own = [s for s in results.experiment.settings if s.method == method and results.of(s)]
-    return sorted(own, key=lambda s: s.size or 0)
+    return sorted((s for s in own if s.usual or method == GREEDY), key=lambda s: s.size or 0)
+
+
+def reported_size(results: Results) -> int:
+    """The number of particles for the table: the usual one, or the largest that there is."""
+    sizes = [s.size or 1 for method in (SPLIT, SMC) for s in sizes_of(results, method)]
+    return REPORTED if REPORTED in sizes else max(sizes, default=REPORTED)
+
+
+def time_unit(results: Results) -> str:
+    """What runtimes are measured in."""
+    return "seconds" if results.experiment.neural else "CPU seconds"
 
 
 def values(runs: list[Run], measure: str) -> Floats:
@@ -81,14 +113,14 @@ def values(runs: list[Run], measure: str) -> Floats:
 
 
 def against_runtime(results: Results) -> Figure:
-    """Each measure against CPU time: samplers for each number of particles, offline methods as they go on."""
+    """Each measure against time: samplers for each number of particles, offline methods as they go on."""
     names, settings = measures_of(results), [s for s in results.experiment.settings if results.of(s)]
     figure, axes = grid_of_axes(names)
     for ax, measure in zip(axes, names, strict=True):
-        ax.set(xscale="log", xlabel="CPU seconds")
+        ax.set(xscale="log", xlabel=time_unit(results))
         for method in (GREEDY, SMC, SPLIT, REFINED):
             draw_sizes(ax, results, method, measure)
-        for method in (GIBBS, AGGLOMERATIVE):
+        for method in (GIBBS, METROPOLIS, AGGLOMERATIVE):
             for setting in sizes_of(results, method):
                 draw_history(ax, results.of(setting), setting, measure)
         # Nothing has happened yet a tenth of the way to the fastest result.
@@ -114,7 +146,7 @@ def draw_sizes(ax: Axes, results: Results, method: str, measure: str) -> None:
     table = table_of(results, settings, measure)
     pt.plots.metric_curve(seconds, table, label=method, ax=ax, colour=colour, marker="o")
     for setting, at, column in zip(settings, seconds, table.T, strict=True):
-        if setting.size in (REPORTED, None) or method == REFINED:
+        if setting.size in (reported_size(results), None) or method == REFINED:
             star(ax, at, column.mean(), colour)
 
 
@@ -159,7 +191,7 @@ def against_particles(results: Results) -> Figure:
     names = measures_of(results)
     figure, axes = grid_of_axes(names)
     for ax, measure in zip(axes, names, strict=True):
-        draw_by_size(ax, results, measure, first=sizes_of(results, GREEDY))
+        draw_by_size(ax, results, measure, first=[Setting(GREEDY)])
         focus(ax, results, measure)
     one_legend(axes)
     return figure
@@ -182,7 +214,7 @@ def draw_by_size(
     for method in (SMC, SPLIT):
         own = sizes_of(results, method)
         if own:  # not so with a plan of other methods
-            settings = [*(first or []), *own]
+            settings = [*(s for s in first or [] if results.of(s)), *own]
             table = table_of(results, settings, measure) / unit
             sizes = [setting.size or 1 for setting in settings]
             pt.plots.metric_curve(sizes, table, label=method, ax=ax, colour=COLOURS[method], marker="o")
@@ -195,7 +227,7 @@ def online(results: Results) -> Figure:
     figure = Figure(figsize=(7.0, 4.2), layout="constrained")
     ax = figure.add_subplot()
     for method in ONLINE:
-        reported = [s for s in sizes_of(results, method) if s.size in (REPORTED, None)]
+        reported = [s for s in sizes_of(results, method) if s.size in (reported_size(results), None)]
         for setting in reported:
             runs = results.of(setting)
             curves = np.array([run["online_f1"] for run in runs])
@@ -205,13 +237,60 @@ def online(results: Results) -> Figure:
     return figure
 
 
-def clustering(results: Results) -> Figure:
+def against_proposals(results: Results) -> Figure:
+    """Each measure against m′; dashed where the surrogate clusters alone."""
+    names = measures_of(results)
+    figure, axes = grid_of_axes(names)
+    for ax, measure in zip(axes, names, strict=True):
+        ax.set(xscale="log", xlabel="assignments proposed by the surrogate, m′")
+        for method in ONLINE:
+            own = [s for s in results.experiment.ablation if s.method == method and results.of(s)]
+            varied = [s for s in own if not s.alone]
+            numbers = [s.proposals or s.size or 1 for s in varied]
+            if varied:
+                table = table_of(results, varied, measure)
+                pt.plots.metric_curve(numbers, table, label=method, ax=ax, colour=COLOURS[method], marker="o")
+            for setting in own:
+                if setting.alone and not setting.surrogate:
+                    level = float(values(results.of(setting), measure).mean())
+                    ax.axhline(level, color=COLOURS[method], linestyle="--", linewidth=1.2)
+        if measure != "log_density":
+            focus(ax, results, measure)
+    one_legend(axes)
+    return figure
+
+
+class Drawn:
+    """Of a posterior, what a picture of its clustering needs; as a run has kept it."""
+
+    def __init__(self, kept: Run) -> None:
+        self._kept = kept
+        self.subproblems = [SimpleNamespace(observations=np.array(own)) for own in kept["subproblems"]]
+
+    def labels(self) -> Integers:
+        """The best clustering."""
+        return np.array(self._kept["labels"])
+
+    def entropy(self) -> Floats:
+        """How unsure each observation's cluster is."""
+        return np.array(self._kept["entropy"])
+
+
+def clustering(results: Results) -> Figure | None:
     """The data with the clusters and subproblems that split SMC finds in the first order."""
     from matplotlib.figure import Figure
 
-    experiment = results.experiment
+    experiment, size = results.experiment, reported_size(results)
     order = experiment.orders[0]
-    sampler = pt.SplitSMC(experiment.model, experiment.alpha, REPORTED).fit(experiment.X[order])
+    posterior: Any
+    if experiment.neural:  # not to be run once more
+        kept = [run["picture"] for run in results.of(Setting(SPLIT, size)) if "picture" in run]
+        if not kept:
+            return None
+        posterior = Drawn(kept[0])
+    else:
+        sampler = pt.SplitSMC(experiment.model, experiment.alpha, size).fit(experiment.X[order])
+        posterior = sampler.posterior_
     figure = Figure(figsize=(9.0, 6.0), layout="constrained")
-    pt.plots.clustering(experiment.X[order], sampler.posterior_, ax=figure.add_subplot())
+    pt.plots.clustering(experiment.X[order], posterior, ax=figure.add_subplot())
     return figure

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,105 +10,22 @@ import numpy as np
 
 import partita as pt
 from partita._typing import Floats, Integers
+from partita.experiments import neural
+from partita.experiments.experiment import (
+    AGGLOMERATIVE,
+    GIBBS,
+    GREEDY,
+    REFINED,
+    SMC,
+    SPLIT,
+    Experiment,
+    Published,
+    Setting,
+)
 from partita.experiments.files import Fragment, names_of, read_fragments, read_orders, read_points
 
-SPLIT, SMC, GREEDY = "split SMC", "SMC", "greedy"
-REFINED, GIBBS, AGGLOMERATIVE = "split SMC, refined", "Gibbs", "agglomerative"
-METHODS = (GREEDY, SMC, SPLIT, REFINED, GIBBS, AGGLOMERATIVE)
-ONLINE = (GREEDY, SMC, SPLIT)
-
-
-class Setting(NamedTuple):
-    """One method with one size: of particles, of a batch of pairs, or None where it has none."""
-
-    method: str
-    size: int | None = None
-    sweeps: int = 0  # of refinement, or of Gibbs without improvement before it stops
-
-    @property
-    def name(self) -> str:
-        """The method, and its size where it has one."""
-        unit = "batch" if self.method == AGGLOMERATIVE else "m"
-        return self.method if self.size is None else f"{self.method}, {unit}={self.size}"
-
-
-class Published(NamedTuple):
-    """A row of the paper's Table 1: means, standard deviations and minutes."""
-
-    log_density: float
-    log_density_sd: float
-    f1: float
-    f1_sd: float
-    minutes: float
-
-
-class Experiment(NamedTuple):
-    """Everything that decides the results but the machine.
-
-    ``X`` is an array of rows, or a list of what else the model reads. ``orders`` has one row a replication.
-    ``published`` are the paper's figures, for its own draw of the data. ``skipped`` says of methods that are
-    not run why. ``options`` go to the samplers that split.
-    """
-
-    name: str
-    X: Any
-    truth: Integers | None
-    orders: Integers
-    model: Any
-    alpha: float
-    settings: tuple[Setting, ...]
-    published: Mapping[str, Published] = {}
-    skipped: Mapping[str, str] = {}
-    options: Mapping[str, Any] = {}
-
-    def fingerprint(self) -> str:
-        """A hash of the data, the model and α, by which results are known to belong here."""
-        about = [self.name, type(self.model).__name__, plain(self.model.get_params(deep=False)), self.alpha]
-        truth = np.array([]) if self.truth is None else self.truth
-        X = self.X if isinstance(self.X, np.ndarray) else as_bytes(plain(self.X))
-        return hash_of(X, truth, as_bytes(about + [plain(self.options)] * bool(self.options)))
-
-    def in_order(self, replication: int) -> tuple[Any, Integers | None]:
-        """The data and the truth in one of the orders."""
-        order = self.orders[replication]
-        X = self.X[order] if isinstance(self.X, np.ndarray) else [self.X[k] for k in order]
-        return X, None if self.truth is None else self.truth[order]
-
-    def order_code(self, replication: int) -> str:
-        """A short hash of one order."""
-        return hash_of(self.orders[replication])[:12]
-
-
-def hash_of(*arrays: Any) -> str:
-    """SHA-256 of the contents of arrays."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def as_bytes(value: Any) -> Any:
-    """Plain data as an array of bytes."""
-    return np.frombuffer(json.dumps(value).encode(), np.uint8)
-
-
-def plain(value: Any) -> Any:
-    """A model's parameter as plain data: the same for equal parameters, whatever it is made of."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, set | frozenset):
-        return sorted(map(str, value))
-    return [type(value).__name__, plain(vars(value)) if hasattr(value, "__dict__") else repr(value)]
-
-
 GAUSS700 = "6d7059d4a65684012ac6bf24a60604d446fdeea7269be3a149e877e040cdcedf"  # of the paper's own points
-PAPER = {  # Table 1; its circles were clustered with a diffusion model, ours here with the surrogate alone
+PAPER = {  # Table 1; of experiments with networks see neural
     "gaussian": {
         GREEDY: Published(-1539, 34, 0.78, 0.03, 0.2),
         SMC: Published(-1497, 30, 0.81, 0.03, 0.4),
@@ -120,7 +35,8 @@ PAPER = {  # Table 1; its circles were clustered with a diffusion model, ours he
     },
 }
 REPLICATIONS = {"gaussian": 20, "circles": 30, "points": 20, "names": 20, "kb": 10}
-TEXT_MODELS = {"names": ("ngram", "record"), "kb": ("record",)}  # the first is the default
+TEXT_MODELS = {"names": ("ngram", "record", "jsonlm"), "kb": ("record", "jsonlm")}
+MODELS = TEXT_MODELS | {"circles": ("diffusion", "gaussian")}  # the first is the default
 MANY = 5_000  # fragments; beyond, samplers that split look at candidates only
 MOST = {SMC: 5_000, REFINED: 20_000, GIBBS: 2_000, AGGLOMERATIVE: 2_000}  # observations of text
 WHY = {
@@ -131,9 +47,9 @@ WHY = {
 }
 
 
-def settings(quick: bool) -> tuple[Setting, ...]:
+def settings(quick: bool, particles: tuple[int, ...] | None = None) -> tuple[Setting, ...]:
     """The methods and sizes to compare."""
-    sizes = (10, 30, 100) if quick else (3, 10, 30, 100, 300, 1000)
+    sizes = particles or ((10, 30, 100) if quick else (3, 10, 30, 100, 300, 1000))
     batches = (100,) if quick else (10, 100, 1000)
     return (
         Setting(GREEDY),
@@ -146,9 +62,11 @@ def settings(quick: bool) -> tuple[Setting, ...]:
     )
 
 
-def text_settings(n: int, quick: bool) -> tuple[tuple[Setting, ...], dict[str, str]]:
+def text_settings(
+    n: int, quick: bool, particles: tuple[int, ...] | None = None
+) -> tuple[tuple[Setting, ...], dict[str, str]]:
     """The methods and sizes to compare on n texts, and why the others are not."""
-    sizes = (10, 100) if quick else (3, 10, 30, 100)
+    sizes = particles or ((10, 100) if quick else (3, 10, 30, 100))
     every = (
         Setting(GREEDY),
         *(Setting(SMC, m) for m in sizes),
@@ -191,7 +109,10 @@ GENERATED: dict[str, Callable[[bool], tuple[Floats, Integers, Any, float]]] = {
 
 def text_model(kind: str, data: Any, labels: Integers | None = None) -> Any:
     """A model of names or of records, its prior fitted to these, with their true entities where given."""
-    model = pt.Ngram(n=2) if kind == "ngram" else pt.Record.infer(data)
+    if kind == "record":
+        model = pt.Record.infer(data)
+    else:
+        model = pt.Ngram(n=2) if kind == "ngram" else neural.bigram()
     return model.fit_prior(data) if labels is None else model.fit_prior(data, labels)
 
 
@@ -210,6 +131,8 @@ def plan(
     labels: str | None = None,
     model: str | None = None,
     prior: Path | None = None,
+    particles: tuple[int, ...] | None = None,
+    max_minutes: float | None = None,
 ) -> Experiment:
     """Put an experiment together.
 
@@ -229,26 +152,57 @@ def plan(
         Fewer replications, sizes and sweeps.
     labels : str, optional
         The field of the true entity in a file of fragments.
-    model : {"ngram", "record"}, optional
-        Of names: the paper's bigrams, or records with the name as their only attribute.
+    model : str, optional
+        Of circles "diffusion", the paper's network, or "gaussian", its surrogate alone. Of names "ngram", the
+        paper's bigrams, or "record", records with the name as their only attribute. Of names and kb "jsonlm",
+        the paper's language model. A file with weights stands for a network of one's own.
     prior : path, optional
         A file of labelled fragments to fit the prior to, as the paper does; the data themselves, without
-        their labels, unless given.
+        their labels, unless given. Of a language model it is the surrogate that has a prior.
+    particles : tuple of int, optional
+        Sizes of the samplers, instead of the usual ones.
+    max_minutes : float, optional
+        The most that an offline method may take; the paper's 10,000 seconds with a network.
     """
     if name not in REPLICATIONS:
         raise ValueError(f"there is no experiment {name}: choose one of {', '.join(REPLICATIONS)}")
     if data is None and name not in GENERATED:
         raise ValueError(f"{name} needs data: give a file with --data")
-    wanted = replications or (3 if quick else REPLICATIONS[name])
+    for option, value, names in (
+        ("--labels", labels, TEXT_MODELS),
+        ("--model", model, MODELS),
+        ("--prior", prior, TEXT_MODELS),
+    ):
+        if value is not None and name not in names:
+            raise ValueError(f"{option} is for {' and '.join(names)}, not for {name}")
+    kind = model or MODELS.get(name, ("",))[0]
+    network = neural.is_network(kind, MODELS.get(name, ()))
+    if name in MODELS and kind not in MODELS[name] and not network:
+        raise ValueError(f"there is no model {kind} of {name}: choose {' or '.join(MODELS[name])}")
+    wanted = replications or ((1 if network else 3) if quick else REPLICATIONS[name])
+    score = neural.network(kind, MODELS[name], name if name == "circles" else "") if network else None
     if name in TEXT_MODELS:
-        return plan_text(name, data or Path(), orders, wanted, quick, labels, model, prior)
-    for option, value in (("--labels", labels), ("--model", model), ("--prior", prior)):
-        if value is not None:
-            raise ValueError(f"{option} is for {' and '.join(TEXT_MODELS)}, not for {name}")
-    return plan_points(name, data, orders, wanted, quick)
+        given = TextInput(data or Path(), labels, prior, orders, wanted)
+        if score is None:
+            made = plan_text(name, kind, given, quick, particles)
+        else:
+            made = plan_language(name, score, given, quick, particles)
+    else:
+        made = plan_points(name, data, orders, wanted, quick, particles)
+        if score is not None:
+            made = with_diffusion(made, score, quick, particles)
+    limit = max_minutes or (None if score is None else neural.BUDGET)
+    return made._replace(max_minutes=limit)
 
 
-def plan_points(name: str, data: Path | None, orders: Path | None, wanted: int, quick: bool) -> Experiment:
+def plan_points(
+    name: str,
+    data: Path | None,
+    orders: Path | None,
+    wanted: int,
+    quick: bool,
+    particles: tuple[int, ...] | None,
+) -> Experiment:
     """An experiment on rows of numbers."""
     truth: Integers | None
     if name in GENERATED:
@@ -260,36 +214,90 @@ def plan_points(name: str, data: Path | None, orders: Path | None, wanted: int, 
         model, alpha = points(X)
     model.check(X.shape[1])
     return Experiment(
-        name, X, truth, given, model, alpha, settings(quick), {} if quick else PAPER.get(name, {})
+        name, X, truth, given, model, alpha, settings(quick, particles), {} if quick else PAPER.get(name, {})
     )
 
 
+def with_diffusion(
+    cheap: Experiment, score: Any, quick: bool, particles: tuple[int, ...] | None
+) -> Experiment:
+    """The same points under a diffusion model, with the model that they had as its surrogate."""
+    main, ablation = neural.circles(score, particles, quick)
+    n_clusters = 0 if cheap.truth is None else int(cheap.truth.max()) + 1
+    published, notes = neural.published(cheap.name, n_clusters, quick)
+    return cheap._replace(
+        model=pt.BlackBox(score, cheap.model),
+        settings=main,
+        ablation=ablation,
+        surrogates={"": (cheap.model, cheap.alpha)},
+        published=published,
+        notes=notes,
+    )
+
+
+class TextInput(NamedTuple):
+    """The files of an experiment on fragments, and how many orders are wanted."""
+
+    data: Path
+    labels: str | None
+    prior: Path | None
+    orders: Path | None
+    wanted: int
+
+    def read(self, name: str, kind: str) -> tuple[list[Any], Integers | None, Integers]:
+        """What the model reads, the true entities, and the orders."""
+        fragments, truth = read_fragments(self.data, self.labels)
+        X = observations(name, kind, fragments)
+        return X, truth, orders_for(self.orders, self.wanted, len(X))
+
+    def fitted(self, name: str, kind: str, X: list[Any]) -> Any:
+        """A model whose prior is fitted to labelled fragments, or without them to the data."""
+        if self.prior is None:
+            return text_model(kind, X)
+        others, entities = read_fragments(self.prior, self.labels)
+        return text_model(kind, observations(name, kind, others), entities)
+
+
 def plan_text(
-    name: str,
-    data: Path,
-    orders: Path | None,
-    wanted: int,
-    quick: bool,
-    labels: str | None,
-    model: str | None,
-    prior: Path | None,
+    name: str, kind: str, given: TextInput, quick: bool, particles: tuple[int, ...] | None
 ) -> Experiment:
     """An experiment on fragments of entities: the paper's on TweetNERD (names) and REBEL (kb)."""
-    kind = model or TEXT_MODELS[name][0]
-    if kind not in TEXT_MODELS[name]:
-        raise ValueError(f"there is no model {kind} of {name}: choose {' or '.join(TEXT_MODELS[name])}")
-    fragments, truth = read_fragments(data, labels)
-    X = observations(name, kind, fragments)
-    given = orders_for(orders, wanted, len(X))
-    if prior is None:
-        fitted = text_model(kind, X)
-    else:
-        others, entities = read_fragments(prior, labels)
-        fitted = text_model(kind, observations(name, kind, others), entities)
+    X, truth, orders = given.read(name, kind)
+    fitted = given.fitted(name, kind, X)
     options = {"candidates": "auto"} if kind == "record" and len(X) > MANY else {}
-    chosen, skipped = text_settings(len(X), quick)
-    alpha = concentration([X[k] for k in given[0]], fitted, options)
-    return Experiment(name, X, truth, given, fitted, alpha, chosen, skipped=skipped, options=options)
+    chosen, skipped = text_settings(len(X), quick, particles)
+    alpha = concentration([X[k] for k in orders[0]], fitted, options)
+    return Experiment(name, X, truth, orders, fitted, alpha, chosen, skipped=skipped, options=options)
+
+
+def plan_language(
+    name: str, score: Any, given: TextInput, quick: bool, particles: tuple[int, ...] | None
+) -> Experiment:
+    """The same under a language model, with bigrams of the names as its surrogate, or records."""
+    X, truth, orders = given.read(name, "jsonlm")
+    first = [X[k] for k in orders[0]]
+    surrogates = {}
+    for key, kind in (("", "bigram"), ("record", "record")):
+        fitted = given.fitted(name, kind, X)
+        surrogates[key] = (fitted, concentration(first, fitted, {}))
+    model = pt.BlackBox(score, surrogates[""][0])
+    alpha = concentration(first, model, {}) if score.alpha is None else score.alpha
+    main, ablation, skipped = neural.fragments(score, len(X), particles, quick)
+    published, notes = neural.published(name, 0 if truth is None else int(truth.max()) + 1, quick)
+    return Experiment(
+        name,
+        X,
+        truth,
+        orders,
+        model,
+        alpha,
+        main,
+        published,
+        skipped,
+        ablation=ablation,
+        surrogates=surrogates,
+        notes=notes,
+    )
 
 
 def observations(name: str, kind: str, fragments: list[Fragment]) -> list[Any]:
@@ -297,7 +305,7 @@ def observations(name: str, kind: str, fragments: list[Fragment]) -> list[Any]:
     if name == "kb":
         return fragments
     names = names_of(fragments)
-    return names if kind == "ngram" else [{"name": each} for each in names]
+    return names if kind == "ngram" else [{"name": each} for each in names]  # records, or of a network
 
 
 def orders_for(path: Path | None, n: int, length: int) -> Integers:

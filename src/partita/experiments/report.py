@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from partita.experiments.figures import REPORTED, draw_all, values
-from partita.experiments.plan import METHODS, SMC, SPLIT, Setting
-from partita.experiments.runner import Results
+import partita as pt
+from partita._networks import name_of
+from partita.experiments.experiment import AGGLOMERATIVE, METHODS, REFINED, SMC, SPLIT, Setting
+from partita.experiments.figures import REPORTED, draw_all, reported_size, time_unit, values
+from partita.experiments.runner import Results, Run
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
@@ -34,7 +36,15 @@ TERMS = {
     "SMC": "Sequential Monte Carlo over clusterings of all the data.",
     "split SMC": "The same, with the data divided into subproblems that are clustered independently.",
     "split SMC, refined": "Run again over what was seen, in other orders.",
-    "time / split SMC": "CPU time as a multiple of split SMC's with 100 particles.",
+    "time / split SMC": "Time as a multiple of split SMC's in this table.",
+}
+OF_BLACK_BOXES = {
+    "m′": "How many assignments of each observation the surrogate proposes for the network to score; as "
+    "many as there are particles unless it says otherwise.",
+    "calls, evaluations": "How often the network was called, and for how many clusters in all.",
+    "lookahead": "For how many observations the network is asked ahead, in one call.",
+    "calibration error": "Of pairs that may belong together: how far the probability that they do is from "
+    "how often they do, on average.",
 }
 CAPTIONS = {
     "clustering": (
@@ -63,6 +73,12 @@ CAPTIONS = {
         "Accuracy against the number of particles",
         "Both samplers begin as the greedy one, with a single particle.",
     ),
+    "ablation": (
+        "How much to ask the network",
+        "Accuracy against m′, how many assignments the surrogate proposes for the network to score, with the "
+        "number of particles fixed (paper, appendix A.3). Dashed: the surrogate alone, its clusterings "
+        "scored by the network.",
+    ),
 }
 
 
@@ -70,21 +86,28 @@ def write_report(results: Results) -> Path:
     """Write ``table.md``, the figures and ``report.html`` beside the results; returns the last one's path."""
     folder = results.path.parent
     figures = draw_all(results, folder)
-    header, rows = table(results)
-    below = "".join(f"\n{line}\n" for line in not_run(results))
-    (folder / "table.md").write_text(markdown(header, rows) + below, encoding="utf-8")
+    tables = [table(results)]
+    if any(results.of(setting) for setting in results.experiment.ablation):
+        tables.append(ablation_table(results))
+    text = "\n".join(markdown(*each) for each in tables)
+    text += "".join(f"\n{line}\n" for line in remarks(results))
+    (folder / "table.md").write_text(text, encoding="utf-8")
     path = folder / "report.html"
-    path.write_text(page(results, header, rows, figures), encoding="utf-8")
+    path.write_text(page(results, tables, figures), encoding="utf-8")
     return path
 
 
 def reported(results: Results) -> list[Setting]:
-    """The settings that the table shows: m = 100 where there is a choice, the full batch."""
-    chosen = []
+    """The settings of the table: each method at its usual size, and those that differ in more than size."""
+    chosen, size = list[Setting](), reported_size(results)
     for method in METHODS:
         own = [s for s in results.experiment.settings if s.method == method and results.of(s)]
-        usual = [s for s in own if s.size in (REPORTED, None)]
-        chosen += (usual or own)[:1]
+        if method == AGGLOMERATIVE and results.experiment.neural:
+            chosen += own  # batches are what the time allows
+            continue
+        alike = [s for s in own if s.usual]
+        chosen += ([s for s in alike if s.size in (size, None)] or alike)[:1]
+        chosen += [s for s in own if not s.usual]
     return chosen
 
 
@@ -93,28 +116,84 @@ def mean_sd(column: np.ndarray, digits: int) -> str:
     return f"{column.mean():.{digits}f} ({column.std():.{digits}f})".replace("-", "−")
 
 
-def table(results: Results) -> tuple[list[str], list[list[str]]]:
+Table = tuple[list[str], list[list[str]]]
+
+
+def table(results: Results) -> Table:
     """The header and rows of the table: ours, and the paper's figures where there are any."""
-    published, truth = results.experiment.published, results.experiment.truth
-    header = ["method", "log-posterior", *(["F1", "precision", "recall"] if truth is not None else [])]
-    header += ["clusters", "CPU seconds", "time / split SMC"]
+    published, settings = results.experiment.published, reported(results)
+    extra = [name for name in EXTRA if any(name in run for s in settings for run in results.of(s))]
+    header = [*measured_header(results), "clusters", *(EXTRA[name] for name in extra)]
+    header += [time_unit(results), "time / split SMC"]
     header += ["paper: log-posterior", "F1", "minutes"] if published else []
-    settings = reported(results)
-    unit = float(np.median(values(results.of(Setting(SPLIT, REPORTED)), "seconds")))
+    unit = median_seconds(results.of(Setting(SPLIT, reported_size(results))))
     rows = []
     for setting in settings:
         runs = results.of(setting)
-        seconds = float(np.median(values(runs, "seconds")))
-        row = [setting.name, mean_sd(values(runs, "log_density"), 1)]
-        if truth is not None:
-            row += [mean_sd(values(runs, measure), 3) for measure in ("f1", "precision", "recall")]
-        row += [mean_sd(values(runs, "clusters"), 1), f"{seconds:.3g}", f"{seconds / unit:.2g}"]
-        if published:
-            p = published.get(setting.method)
-            row += ([f"{p.log_density:.0f} ({p.log_density_sd:.0f})".replace("-", "−")] if p else ["–"]) + (
-                [f"{p.f1:.2f} ({p.f1_sd:.2f})", f"{p.minutes:g}"] if p else ["–", "–"]
-            )
-        rows.append(row)
+        row = [*measured(results, setting), mean_sd(values(runs, "clusters"), 1)]
+        row += [shown(runs, name, setting) for name in extra]
+        row += [f"{median_seconds(runs):.3g}", f"{median_seconds(runs) / unit:.2g}".replace("nan", "–")]
+        rows.append(row + ([] if not published else of_the_paper(results, setting)))
+    return header, rows
+
+
+EXTRA = {"calibration_error": "calibration error", "calls": "calls", "evaluations": "evaluations"}
+
+
+def shown(runs: list[Run], name: str, setting: Setting) -> str:
+    """One more measure, where it means something."""
+    if name == "calibration_error":
+        # Of the pairs within a subproblem; without splitting that is nearly all of them, most of them easy.
+        possible = setting.method in (SPLIT, REFINED) and all(name in run for run in runs)
+        return f"{values(runs, name).mean():.3f}" if possible else "–"
+    return f"{np.median(values(runs, name)):,.0f}" if all(name in run for run in runs) else "–"
+
+
+def measured_header(results: Results) -> list[str]:
+    """The first columns of a table."""
+    truth = results.experiment.truth
+    return ["method", "log-posterior", *(["F1", "precision", "recall"] if truth is not None else [])]
+
+
+def measured(results: Results, setting: Setting) -> list[str]:
+    """And what stands in them."""
+    runs = results.of(setting)
+    row = [setting.name, mean_sd(values(runs, "log_density"), 1)]
+    if results.experiment.truth is not None:
+        row += [mean_sd(values(runs, measure), 3) for measure in ("f1", "precision", "recall")]
+    return row
+
+
+def of_the_paper(results: Results, setting: Setting) -> list[str]:
+    """The paper's figures for a method; none for what it did not run in this way."""
+    p = results.experiment.published.get(setting.method)
+    if (
+        p is None
+        or setting.size not in (None, REPORTED)
+        or setting.lookahead
+        or setting.surrogate == "record"
+    ):
+        return ["–"] * 3
+    same = results.experiment.name != "kb"  # or the likelihoods are of other data
+    density = f"{p.log_density:.0f} ({p.log_density_sd:.0f})".replace("-", "−") if same else "–"
+    return [density, f"{p.f1:.2f} ({p.f1_sd:.2f})", f"{p.minutes:g}"]
+
+
+def median_seconds(runs: list[Run]) -> float:
+    """The median runtime; not a number where there is none."""
+    return float(np.median(values(runs, "seconds"))) if runs else float("nan")
+
+
+def ablation_table(results: Results) -> Table:
+    """The header and rows of the ablation of m′."""
+    header = [*measured_header(results), "calls", "evaluations", time_unit(results)]
+    rows = []
+    for setting in results.experiment.ablation:
+        if runs := results.of(setting):
+            number = None if setting.alone else setting.proposals or setting.size or 1
+            counts = [shown(runs, name, setting) for name in ("calls", "evaluations")]
+            row = [setting._replace(proposals=number).name, *measured(results, setting)[1:]]
+            rows.append([*row, *counts, f"{median_seconds(runs):.3g}"])
     return header, rows
 
 
@@ -124,9 +203,20 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
-def not_run(results: Results) -> list[str]:
-    """Which methods were not run, and why; a line each."""
-    return [f"Not run: {method}. {reason}." for method, reason in results.experiment.skipped.items()]
+def remarks(results: Results) -> list[str]:
+    """Which methods were not run, and why, how far others came, and other notes; a line each."""
+    experiment, lines = results.experiment, list[str]()
+    reasons = {s.method: "Left out" for s in experiment.settings if not results.of(s)}
+    reasons |= experiment.skipped
+    for method, reason in reasons.items():
+        if not any(results.of(s) for s in experiment.settings if s.method == method):
+            lines.append(f"Not run: {method}. {reason}.")
+    for setting in experiment.settings:
+        runs = results.of(setting)
+        if cut := sum(bool(run.get("cut_short")) for run in runs):
+            limit = runs[-1]["max_minutes"]
+            lines.append(f"Cut short after {limit:.3g} minutes: {setting.name}, {cut} of {len(runs)} runs.")
+    return lines + list(experiment.notes)
 
 
 def parameter(value: Any) -> str:
@@ -140,17 +230,24 @@ def parameter(value: Any) -> str:
     return np.array2string(numbers, precision=4)
 
 
+def described(model: Any) -> str:
+    """A model and its parameters."""
+    parameters = model.get_params(deep=False).items()
+    return f"{type(model).__name__} with " + ", ".join(f"{k} = {parameter(v)}" for k, v in parameters)
+
+
 def setting_out(results: Results) -> str:
     """What was done."""
     experiment = results.experiment
     X, n_orders = experiment.X, len(experiment.orders)
-    parameters = ", ".join(
-        f"{name} = {parameter(value)}" for name, value in experiment.model.get_params(deep=False).items()
-    )
+    model = described(experiment.model)
+    if isinstance(experiment.model, pt.BlackBox):
+        proposer = described(experiment.surrogates[""][0])
+        model = f"{name_of(experiment.model.score)}, with a surrogate {proposer}"
     width = f" of {X.shape[1]} numbers" if isinstance(X, np.ndarray) else ""
     return (
         f"{len(X)} observations{width}, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
-        f"{type(experiment.model).__name__} with {parameters}; concentration {experiment.alpha:.4g}. Every "
+        f"{model}; concentration {experiment.alpha:.4g}. Every "
         "method looks for a clustering of high posterior density; the samplers see one observation at a "
         "time, Gibbs and agglomerative clustering see all of them at once."
     )
@@ -158,24 +255,27 @@ def setting_out(results: Results) -> str:
 
 def conclusion(results: Results) -> str:
     """What splitting changed, in a sentence."""
-    with_, without = Setting(SPLIT, REPORTED), Setting(SMC, REPORTED)
-    runs, others = results.of(with_), results.of(without)
+    m = reported_size(results)
+    runs, others = results.of(Setting(SPLIT, m)), results.of(Setting(SMC, m))
+    if not runs:
+        return "Split SMC has not been run."
     held = values(runs, "log_effective_particles").mean() / np.log(10.0)
     if not others:
-        return f"With {REPORTED} particles, split SMC holds about 10^{held:.0f} clusterings."
+        return f"With {m} particles, split SMC holds about 10^{held:.0f} clusterings."
     measure, name = ("f1", "F1") if results.experiment.truth is not None else ("log_density", "log-posterior")
     digits = 3 if measure == "f1" else 1
     ours, theirs = values(runs, measure).mean(), values(others, measure).mean()
-    time = np.median(values(runs, "seconds")) / np.median(values(others, "seconds"))
+    time = median_seconds(runs) / median_seconds(others)
     return (
-        f"With {REPORTED} particles, splitting takes {name} from {theirs:.{digits}f} to {ours:.{digits}f} in "
+        f"With {m} particles, splitting takes {name} from {theirs:.{digits}f} to {ours:.{digits}f} in "
         f"{time:.2g} times the time of SMC without it, and holds about 10^{held:.0f} clusterings instead of "
-        f"{REPORTED}."
+        f"{m}."
     )
 
 
-def page(results: Results, header: list[str], rows: list[list[str]], figures: dict[str, Path]) -> str:
+def page(results: Results, tables: list[Table], figures: dict[str, Path]) -> str:
     """The HTML page, with its pictures inside."""
+    terms = TERMS | (OF_BLACK_BOXES if results.experiment.neural else {})
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width'>",
@@ -183,9 +283,9 @@ def page(results: Results, header: list[str], rows: list[list[str]], figures: di
         f"<h1>Experiment: {escape(results.experiment.name)}</h1>",
         f"<p>{escape(setting_out(results))}</p>",
         f"<p><strong>{escape(conclusion(results))}</strong></p>",
-        html_table(header, rows),
-        *(f"<p>{escape(line)}</p>" for line in not_run(results)),
-        "<dl>" + "".join(f"<dt>{escape(t)}</dt><dd>{escape(d)}</dd>" for t, d in TERMS.items()) + "</dl>",
+        html_table(*tables[0]),
+        *(f"<p>{escape(line)}</p>" for line in remarks(results)),
+        "<dl>" + "".join(f"<dt>{escape(t)}</dt><dd>{escape(d)}</dd>" for t, d in terms.items()) + "</dl>",
     ]
     for name, (title, text) in CAPTIONS.items():
         if name in figures:
@@ -194,6 +294,7 @@ def page(results: Results, header: list[str], rows: list[list[str]], figures: di
                 f"<h2>{escape(title)}</h2><figure><img alt='{escape(title)}' "
                 f"src='data:image/png;base64,{data}'><figcaption>{escape(text)}</figcaption></figure>"
             )
+    parts += [html_table(*each) for each in tables[1:]]  # below the figure of the ablation, which is the last
     return "\n".join(parts) + "\n"
 
 
@@ -201,5 +302,5 @@ def html_table(header: list[str], rows: list[list[str]]) -> str:
     """The table in HTML."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    caption = "Mean over the orders, standard deviation in brackets; CPU time is the median."
+    caption = "Mean over the orders, standard deviation in brackets; times and counts are medians."
     return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -333,6 +333,7 @@ def stats(connection: Connection, store: Store, settings: dict[str, Any]) -> dic
         "events": count(tables.events.c.number),
         "judgements": count(judged.c.number, judged.c.undone_at.is_(None)),
         "revision": get(connection, "revision"),
+        "model": settings.get("model", "record"),
         "particles": settings["n_particles"],
         "learnt from": settings["learnt_from"],
         "bytes": size,

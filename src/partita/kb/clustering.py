@@ -15,6 +15,7 @@ import numpy as np
 
 from partita._typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed
+from partita.kb.language import LanguageEngine, Network
 from partita.models.record import Record
 from partita.posterior import Posterior
 from partita.smc.black_box import engine_for
@@ -22,12 +23,12 @@ from partita.smc.bonds import bonds_from
 from partita.smc.concentration import learn_alpha, weigh_all
 from partita.smc.condition import condition
 from partita.smc.engine import Engine, leave_absent, progress
-from partita.smc.follow import best_clustering, changed_since, just_written, n_changes
-from partita.smc.packing import PACKED, check, free_slots, pack_slots, unpack
+from partita.smc.follow import best_clustering, changed_since, follow_one, just_written, n_changes
+from partita.smc.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack
 from partita.smc.refine import refine, subproblem_of
 from partita.smc.snapshot import posterior_of
 from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
-from partita.smc.step import ABSENT, CHANGED, NO_ROOM, stream
+from partita.smc.step import ABSENT, CHANGED, DONE, NO_ROOM, stream
 from partita.smc.tabled import with_room
 
 VERSION = 1  # of the packed subproblems
@@ -74,13 +75,21 @@ class Clustering:
     n_particles : int
     exact : bool
         Whether a fragment meets all entities, or those that share a key with it.
+    network : Network, optional
+        The language model that scores clusters, where the records only propose them.
     """
 
-    def __init__(self, model: Record, n_particles: int, exact: bool) -> None:
-        self.model = model
+    def __init__(self, model: Record, n_particles: int, exact: bool, network: Network | None = None) -> None:
+        self.model, self.network = model, network
         model.check(1)
-        self._settings = Settings(n_particles, learn_alpha=1)
-        self.engine: Engine = engine_for(model, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
+        learns = network is None or network.alpha is None
+        self._settings = Settings(n_particles, learn_alpha=int(learns))
+        candidates = None if exact else "auto"
+        self.engine: Engine
+        if network is None:
+            self.engine = engine_for(model, self._settings, 1, 2, 0.0, 0, candidates)
+        else:
+            self.engine = LanguageEngine.begun(network, model, self._settings, candidates)
         self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
         self.entity: Integers = np.empty(0, np.int64)  # of each observation
         self._marks: Integers = np.zeros(16, np.int64)
@@ -101,9 +110,12 @@ class Clustering:
         engine.keep(fragments)
         self.numbers = np.concatenate([self.numbers[:first], np.asarray(numbers, np.int64)])
         self.entity = np.concatenate([self.entity[:first], np.full(end - first, NOBODY)])
+        if engine.family is None:  # which may ask for any of them, ahead of time
+            engine.need(live_slots(engine.state))
         while engine.n_observations < end:
             n, removed, next_alpha, _ = progress(engine.state)
-            yield from self._follow(min(end, max(next_alpha + removed, n + 1)))
+            due = max(next_alpha + removed, n + 1) if engine.learns_alpha else end
+            yield from self._follow(min(end, due))
 
     def _follow(self, end: int) -> Iterator[Told]:
         """Observe up to ``end``, when α may be due to be learnt, or until there is more to name."""
@@ -111,20 +123,32 @@ class Clustering:
         if len(self._marks) < self.next_entity + end - start:
             self._marks = np.zeros(2 * (self.next_entity + end - start), np.int64)
         known = self.next_entity
-        status, self.next_entity = stream(
-            engine.state, engine.family, end, self.entity, self._marks, known, -1
-        )
+        status, self.next_entity = self._stream(end)
         stop = engine.n_observations
         for x in range(start, stop):
             told = self._told(x, known)
             if x == stop - 1 and status == CHANGED:
                 told = self._rename(just_written(engine.state))
-            if x == end - 1:
+            if x == end - 1 and engine.learns_alpha:
                 told = self._learn_alpha(told)
             known = max(known, int(self.entity[x]) + 1)
             yield told._replace(fragment=int(self.numbers[x]))
         if status in (NO_ROOM, ABSENT):
             engine.make_ready(status)
+
+    def _stream(self, end: int) -> tuple[int, int]:
+        """Observe up to ``end`` and name entities, as the compiled stream does; returns what that does."""
+        engine, entity, marks, following = self.engine, self.entity, self._marks, self.next_entity
+        if engine.family is not None:
+            status, following = stream(engine.state, engine.family, end, entity, marks, following, -1)
+            return status, following
+        while engine.n_observations < end:
+            x = engine.n_observations
+            engine._stream(x + 1)
+            simple, following = follow_one(engine.state, x, entity, marks, following)
+            if not simple:
+                return CHANGED, following
+        return DONE, following
 
     def _told(self, x: int, known: int) -> Told:
         """That ``x`` has joined an entity, or is the first of one that is not among those ``known``."""
@@ -222,8 +246,13 @@ class Clustering:
 
     def said(self, x: int) -> dict[str, list[Any]]:
         """What an observation says, as the model takes it."""
-        self.engine.need([subproblem_of(self.engine.state, x)])
-        fragment: dict[str, list[Any]] = self.engine._kept[x]  # type: ignore[index]
+        engine = self.engine
+        engine.need([subproblem_of(engine.state, x)])
+        fragment: dict[str, list[Any]]
+        if isinstance(engine, LanguageEngine):
+            fragment = engine.evaluator.observations[int(engine.numbers[x])]
+        else:
+            fragment = engine._kept[x]  # type: ignore[index]
         return fragment
 
     def keys(self, fragments: Sequence[Any]) -> list[bytes]:
@@ -311,7 +340,11 @@ class Clustering:
         )
         weigh_all(engine.state)
         leave_absent(engine.state)
-        engine._kept, engine.fetch = [None] * len(numbers), lambda x: fetch(self.numbers[x])
+        engine.fetch = lambda x: fetch(self.numbers[x])
+        if isinstance(engine, LanguageEngine):
+            engine.expect(len(numbers))
+        else:
+            engine._kept = [None] * len(numbers)
         self.saved()
 
 

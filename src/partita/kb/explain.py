@@ -6,6 +6,9 @@ their scores (paper, eq. 3) is a sum, over the clusters that only one of them ha
 sizes, what mentioning just these attributes says of the kind of thing, and what each attribute's values say.
 Where the particles hold several clusterings of either kind, what the others add is a step of its own. So
 the steps sum to the log-odds of the probability that the two are together.
+
+A language model says how likely whole clusters are, and not by which attribute. There the attributes'
+evidence is what the records say, and a step of its own is how far the language model's differs from theirs.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from partita.smc.refine import partitions, subproblem_of
 from partita.smc.state import Settings
 
 PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
+NETWORK = "language model"  # what it says beyond the steps before
 
 Cluster = frozenset[int]  # of observations
 
@@ -39,7 +43,7 @@ Cluster = frozenset[int]  # of observations
 class Step(Answer):
     """One step of a waterfall."""
 
-    attribute: str  # or PRIOR, KIND or REST
+    attribute: str  # or PRIOR, KIND, NETWORK or REST
     nats: float  # above 0: for being together
     first: list[Any]  # what the two fragments say
     second: list[Any]
@@ -69,6 +73,8 @@ def explain(connection: Connection, clustering: Clustering, first: str, second: 
     a, b = (clustering.place(numbers[id]) for id in (first, second))
     joined, apart, log_odds = hypotheses(clustering, a, b)
     steps = waterfall(clustering, joined, apart)
+    if clustering.network is not None:
+        steps[NETWORK] = difference(clustering, joined, apart) - math.fsum(steps.values())
     rest = log_odds - math.fsum(steps.values())
     if rest != 0.0 and abs(rest) > 1e-12 * max(1.0, abs(log_odds)):
         steps[REST] = rest
@@ -171,6 +177,17 @@ def waterfall(
             evidence[name] = float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
     steps = {PRIOR: prior, KIND: kind} if model.rate else {PRIOR: prior}
     return steps | dict(sorted(evidence.items(), key=lambda entry: -abs(entry[1])))
+
+
+def difference(clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]) -> float:
+    """The difference of two clusterings' scores, as the model has them that the entities are found with."""
+    engine, log_alpha = clustering.engine, math.log(clustering.engine.alpha)
+    signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
+    if not signs:
+        return 0.0
+    with engine.lock:
+        scores = cluster_scores(engine, [np.array(sorted(cluster)) for cluster, _ in signs])
+    return math.fsum(sign * (log_alpha + score) for (_, sign), score in zip(signs, scores, strict=True))
 
 
 def presence_of(clustering: Clustering, cluster: Cluster) -> float:

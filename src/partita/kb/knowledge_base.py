@@ -11,9 +11,11 @@ import getpass
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import chain, islice
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -21,22 +23,21 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from partita._estimator import whole
-from partita.kb import answers, tables
+from partita.kb import answers, erasing, judgements, keeping, tables
 from partita.kb.answers import numbers_of
-from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem, Told
+from partita.kb.clustering import Clustering, Told
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.journal import DIGITS, Entry, Journal, Register
+from partita.kb.language import RECORD, Network, model_named
 from partita.kb.search import words_in
-from partita.kb.store import Store, StoreError, check, checksum, delete_all, get, insert_all, put, select_all
+from partita.kb.store import Store, StoreError, get, insert_all, put, select_all
 from partita.models.attributes import Text, as_text
 from partita.models.record import Record
-from partita.smc.bonds import bonds_from
 
 BATCH = 500  # fragments of one transaction
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
 NAMES = ("name", "label", "title")  # attributes that name an entity, in order of preference
-JUDGED = {"confirm": "confirmed", "separate": "separated", "unsure": "unsure"}  # kinds, and their events
 
 
 class Added(NamedTuple):
@@ -58,9 +59,13 @@ class KnowledgeBase:
         n_particles: int = 20,
         exact: bool = False,
         create: bool = True,
+        model: str | None = None,
     ) -> None:
         whole("n_particles", n_particles, 1)
         given = Record.from_toml(schema) if isinstance(schema, str) else schema
+        model = None if model is None else model_named(model)
+        if model not in (None, RECORD) and create and not is_there(target):
+            Network.of(model)  # or nothing is begun
         self.store = Store(target, create)
         self._clustering: Clustering | None = None
         self._register = Register()
@@ -71,7 +76,7 @@ class KnowledgeBase:
         self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
         self._revision = -1
         self._connection: Connection | None = None  # of the transaction that is going on
-        settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
+        settings = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model}
         try:
             self.settings = self._begin(settings | {"schema": None if given is None else given.to_toml()})
         except BaseException:
@@ -86,10 +91,16 @@ class KnowledgeBase:
             with self.store.writing() as connection:
                 known = get(connection, "settings")  # another process may have been faster
                 if known is None:
+                    settings |= {"model": settings["model"] or RECORD}
                     put(connection, "settings", settings)
                     return settings
         if settings["schema"] is not None:
             raise ValueError(f"{self.store.name} has a schema already: give the new one to relearn(schema=…)")
+        if settings["model"] not in (None, own := known.get("model", RECORD)):
+            raise ValueError(
+                f"{self.store.name} clusters with the model {own}, not with {settings['model']}: leave it "
+                "out, or change it with relearn(model=…)"
+            )
         return known
 
     def __enter__(self) -> Self:
@@ -261,41 +272,15 @@ class KnowledgeBase:
         told = self._live().remove(number)
         if companions:  # who may be together, or apart, only because of what was judged of this one
             pairs = list(zip(companions, [*companions[1:], companions[0]], strict=True))
-            more = self._live().condition(*self._bonds(connection, without=id), pairs)
+            more = self._live().condition(*judgements.bonds(connection, without=id), pairs)
             told = told._replace(changes=told.changes + more.changes, moves=told.moves + more.moves)
         table = tables.fragments
         connection.execute(update(table).where(table.c.number == number).values(gone=moment))
         connection.execute(delete(tables.words).where(tables.words.c.fragment == number))
         if erase:
-            journal.hidden |= self._erase(connection, id)
+            journal.hidden |= erasing.erase(connection, id, self._names_in)
         self._n_present -= 1
         return told
-
-    def _erase(self, connection: Connection, id: str) -> set[str]:
-        """Erase what all versions of a fragment have said, and the names that entities have had from them.
-
-        Returns these names.
-        """
-        table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
-        versions = connection.execute(
-            select(table.c.number, table.c.properties).where(table.c.id == id)
-        ).all()
-        names = {name for row in versions for name in self._names_in(json.loads(row.properties or "{}"))}
-        numbers = [row.number for row in versions]
-        owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
-        gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
-        connection.execute(update(entities).where(*gone).values(name=None))
-        renamed = select(events.c.number, events.c.detail).where(
-            events.c.kind == "renamed", events.c.entity.in_(owners)
-        )
-        for row in connection.execute(renamed).all():
-            detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
-            change = update(events).where(events.c.number == row.number)
-            connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
-        connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
-        nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
-        connection.execute(update(table).where(table.c.id == id).values(nothing))
-        return names
 
     def refine(self, sweeps: int = 1, *, progress: Callable[[int], object] = lambda done: None) -> None:
         """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
@@ -305,7 +290,7 @@ class KnowledgeBase:
                     journal.tell(self._live().refine(), refined=True)
             progress(sweep + 1)
 
-    def relearn(self, schema: str | None = None) -> None:
+    def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
         It also happens by itself, whenever there are three times as many fragments as it was learnt from.
@@ -314,12 +299,17 @@ class KnowledgeBase:
         ----------
         schema : str, optional
             TOML, in place of what is inferred from the fragments.
+        model : str, optional
+            Another model to cluster with from now on, as in :func:`partita.kb.open`.
         """
         if schema is not None:
             Record.from_toml(schema)
+        model = None if model is None else model_named(model)
         with self._changing() as (connection, journal):
             if not self._n_present:
                 raise ValueError("the knowledge base is empty: add fragments first")
+            if model is not None:
+                self.settings = self.settings | {"model": model}
             self._relearn(connection, journal, schema)
 
     def _relearn(self, connection: Connection, journal: Journal, schema: str | None) -> None:
@@ -333,7 +323,7 @@ class KnowledgeBase:
         validated = self._validated([Fragment(id, None, properties) for id, properties in given])
         for _ in new.add(numbers.tolist(), validated):
             pass  # what matters is the outcome, not the way there
-        bonds = self._bonds(connection)
+        bonds = judgements.bonds(connection)
         new.condition(*bonds, [*bonds[0], *bonds[1]])
         entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
         journal.tell(new.rename_from(entities, old.next_entity), relearnt=True)
@@ -376,7 +366,7 @@ class KnowledgeBase:
             journal.note("undone", judgement=judgement)
             numbers = [self._find(connection, id) for id in (row.first, row.second)]
             if row.kind != "unsure" and None not in numbers:
-                told = self._live().condition(*self._bonds(connection), [(numbers[0], numbers[1])])  # type: ignore[list-item]
+                told = self._live().condition(*judgements.bonds(connection), [(numbers[0], numbers[1])])  # type: ignore[list-item]
                 journal.tell(told, undone=judgement)
 
     def _judge(self, kind: str, a: str, b: str, user: str | None) -> int:
@@ -388,77 +378,28 @@ class KnowledgeBase:
             number = (connection.scalar(select(func.max(table.c.number))) or 0) + 1
             row = {"number": number, "kind": kind, "first": first, "second": second}
             connection.execute(insert(table), row | {"user": user or _user(), "at": journal.at})
-            journal.note(JUDGED[kind], judgement=number, first=first, second=second)
+            journal.note(judgements.JUDGED[kind], judgement=number, first=first, second=second)
             if kind != "unsure":
                 pair = self._number(connection, first), self._number(connection, second)
-                if not self._are_possible(connection):
-                    raise ValueError(self._contradiction(connection, number, kind, first, second))
-                told = self._live().condition(*self._bonds(connection), [pair])
+                if not judgements.are_possible(connection):
+                    raise ValueError(judgements.contradiction(connection, number, kind, first, second))
+                told = self._live().condition(*judgements.bonds(connection), [pair])
                 journal.tell(told, judgement=number)
         return number
-
-    def _contradiction(self, connection: Connection, number: int, kind: str, first: str, second: str) -> str:
-        opposite = "separate" if kind == "confirm" else "confirm"
-        listed = ", ".join(
-            f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
-            for row in self._judgements(connection)
-            if row.number != number
-            and row.kind != "unsure"
-            and (row.kind == opposite or {row.first, row.second} & {first, second})
-        )
-        return (
-            f"cannot {kind} {first!r} and {second!r}: it contradicts earlier judgements; undo one of {listed}"
-        )
-
-    def _are_possible(self, connection: Connection) -> bool:
-        """Whether the judgements agree with one another, those of fragments that are gone for now as well."""
-        place: dict[str, int] = {}
-        pairs: dict[str, list[tuple[int, int]]] = {"confirm": [], "separate": [], "unsure": []}
-        for row in self._judgements(connection):
-            first, second = (place.setdefault(id, len(place)) for id in (row.first, row.second))
-            pairs[row.kind].append((first, second))
-        try:
-            bonds_from(pairs["confirm"], pairs["separate"])
-        except ValueError:
-            return False
-        return True
-
-    def _judgements(self, connection: Connection) -> list[Any]:
-        """The judgements that count, in order."""
-        table = tables.judgements
-        query = select(table).where(table.c.undone_at.is_(None)).order_by(table.c.number)
-        return list(connection.execute(query))
-
-    def _bonds(
-        self, connection: Connection, without: str | None = None
-    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """The pairs of fragments present that are confirmed, and those that are separated."""
-        found = [row for row in self._judgements(connection) if without not in (row.first, row.second)]
-        table = tables.fragments
-        query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
-        ids = {id for row in found for id in (row.first, row.second)}
-        number = {row.id: row.number for row in select_all(connection, query, table.c.id, ids)}
-        pairs: dict[str, list[tuple[int, int]]] = {"confirm": [], "separate": [], "unsure": []}
-        for row in found:
-            if row.first in number and row.second in number:
-                pairs[row.kind].append((number[row.first], number[row.second]))
-        return pairs["confirm"], pairs["separate"]
 
     def _drop_bonds(self, connection: Connection, id: str) -> list[int]:
         """Before a fragment goes, forget what was judged of it; the judgements themselves stay.
 
         Returns the numbers of the fragments present that it was judged together with.
         """
-        judged = [(row.first, row.second) for row in self._judgements(connection) if row.kind != "unsure"]
-        others = {other for pair in judged if id in pair for other in pair if other != id}
-        if others:
-            self._live().condition(*self._bonds(connection, without=id), [])
+        if others := judgements.companions(connection, id):
+            self._live().condition(*judgements.bonds(connection, without=id), [])
         return sorted(numbers_of(connection, others).values())
 
     def _judge_anew(self, connection: Connection, journal: Journal, ids: set[str]) -> None:
         """Where fragments have come back that were judged before, condition on it again."""
-        if any(row.first in ids or row.second in ids for row in self._judgements(connection)):
-            bonds = self._bonds(connection)
+        if any(row.first in ids or row.second in ids for row in judgements.standing(connection)):
+            bonds = judgements.bonds(connection)
             journal.tell(self._live().condition(*bonds, [*bonds[0], *bonds[1]]), judged_before=True)
 
     # ------------------------------------------------------------------ asking the tables
@@ -541,7 +482,7 @@ class KnowledgeBase:
         from partita.kb.questions import questions
 
         with self._asking() as (connection, clustering):
-            judged = {frozenset((row.first, row.second)) for row in self._judgements(connection)}
+            judged = {frozenset((row.first, row.second)) for row in judgements.standing(connection)}
             return questions(connection, clustering, judged, whole("limit", limit, 1))
 
     def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:
@@ -660,29 +601,15 @@ class KnowledgeBase:
         """Load what is kept; what fragments say is fetched when it is needed."""
         clustering = self._begun(model)
         self._name_attributes = name_attributes(model)
-        fragments, members, known = tables.fragments, tables.members, tables.entities
-        query = (
-            select(fragments.c.number, fragments.c.key_codes, members.c.entity, members.c.probability)
-            .join(members, members.c.fragment == fragments.c.number)
-            .where(fragments.c.gone.is_(None), members.c.until.is_(None))
-            .order_by(fragments.c.number)
-        )
-        rows = connection.execute(query).all()
         try:
-            numbers, keys, entity, sure = zip(*rows, strict=True) if rows else ((), (), (), ())
-            starts = np.cumsum([0, *(len(each) // 8 for each in keys)])
-            joined_keys = np.frombuffer(b"".join(keys), "<i8").astype(np.int64)
-            here, owners = np.array(numbers, np.int64), np.array(entity, np.int64)
-            kept = Numbers(**get(connection, "sampler"))
-            subproblems = read_subproblems(connection)
-            clustering.restore(here, (starts, joined_keys), owners, subproblems, kept, self._fetch)
+            self._sure = keeping.load(connection, clustering, self._fetch)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise StoreError(f"{self.store.name} is damaged: {error}") from error
-        self._sure, self._n_present = dict(zip(numbers, sure, strict=True)), len(numbers)
+        self._n_present, known = len(self._sure), tables.entities
         for row in connection.execute(select(known).where(known.c.ended.is_(None))):
             self._register[row.number] = Entry(row.created, row.name, row.size, names=None)
         self._clustering = clustering
-        clustering.condition(*self._bonds(connection), [])
+        clustering.condition(*judgements.bonds(connection), [])
 
     def _fetch(self, numbers: Any) -> list[Any]:
         """What fragments say, by number, as the model takes it; StoreError if it cannot be."""
@@ -724,13 +651,17 @@ class KnowledgeBase:
         return self._connection
 
     def _begun(self, model: Record) -> Clustering:
-        return Clustering(model, self.settings["n_particles"], self.settings["exact"])
+        kept = self.settings.get("network")
+        network = None if kept is None else Network(**kept)
+        return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
 
     def _learn(self, connection: Connection, given: list[dict[str, Any]]) -> None:
         """Learn a model from fragments, and begin a clustering with it."""
         schema = self.settings["schema"]
+        kind = self.settings.get("model", RECORD)
+        network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
         model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given)
-        self.settings = self.settings | {"learnt_from": len(given)}
+        self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(connection, "settings", self.settings)
         put(connection, "model", model.to_json())
         connection.execute(delete(tables.subproblems))
@@ -742,10 +673,7 @@ class KnowledgeBase:
         clustering = self._clustering
         if clustering is None:
             return
-        changed, freed = clustering.unsaved()
-        delete_all(connection, tables.subproblems.c.slot, [*freed, *(each.slot for each in changed)])
-        insert_all(connection, tables.subproblems, [row_of(each) for each in changed])
-        put(connection, "sampler", clustering.to_numbers()._asdict())
+        keeping.save(connection, clustering)
         numbers, sure = clustering.unsaved_members()
         probabilities = {
             number: probability
@@ -801,6 +729,7 @@ def open(
     n_particles: int = 20,
     exact: bool = False,
     create: bool = True,
+    model: str | None = None,
 ) -> KnowledgeBase:
     """Open a knowledge base, or begin one.
 
@@ -817,6 +746,10 @@ def open(
         Of a new one: compare a fragment with all entities, not with those that share a word or value.
     create : bool
         Whether to begin one where there is none.
+    model : str, optional
+        Of a new one: "record", which learns how attributes vary and is the default; "jsonlm", the language
+        model that comes with Partita (extra ``neural``), with records to propose what it is asked; or a file
+        of weights (``*.safetensors``) of a language model of your own. Later it need not be given.
 
     Examples
     --------
@@ -831,7 +764,14 @@ def open(
     ['a', 'c']
     >>> kb.close(); folder.cleanup()
     """
-    return KnowledgeBase(target, schema=schema, n_particles=n_particles, exact=exact, create=create)
+    return KnowledgeBase(
+        target, schema=schema, n_particles=n_particles, exact=exact, create=create, model=model
+    )
+
+
+def is_there(target: str | PathLike[str]) -> bool:
+    """Whether a file of that name exists; not told of databases on servers."""
+    return "://" not in str(target) and Path(target).exists()
 
 
 def _as_fragments(given: Any) -> Iterator[Fragment]:
@@ -867,20 +807,3 @@ def name_attributes(model: Record) -> list[str]:
     presence = model.presence or {}
     texts.sort(key=lambda name: -presence.get(name, 0.0))
     return [name for name in attributes if name.lower() in NAMES] + texts
-
-
-def row_of(subproblem: Subproblem) -> dict[str, Any]:
-    """A subproblem as a row of its table."""
-    slot, rows, columns, clusters, body = subproblem
-    row = {"slot": slot, "rows": rows, "columns": columns, "clusters": clusters, "version": VERSION}
-    return row | {"body": body, "checksum": checksum(body, slot, rows, columns, clusters)}
-
-
-def read_subproblems(connection: Connection) -> Iterator[Subproblem]:
-    """All subproblems; StoreError for one that is damaged."""
-    for row in connection.execute(select(tables.subproblems)):
-        shape = row.slot, row.rows, row.columns, row.clusters
-        check(row.body, row.checksum, f"subproblem {row.slot}", *shape)
-        if row.version != VERSION:
-            raise StoreError(f"subproblem {row.slot} has version {row.version}; this Partita reads {VERSION}")
-        yield Subproblem(*shape, row.body)

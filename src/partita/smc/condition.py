@@ -37,8 +37,11 @@ def condition(engine: Any, bonds: Any, touched: Integers) -> None:
     These are observations whose bonds have changed; those that are not in the state are passed over.
     """
     engine.bonds = bonds
+    found = affected(engine, touched)
+    if not found:
+        return  # and nothing is drawn: to load bonds is to change nothing
     generator = np.random.default_rng(int(draw(engine.state)))
-    for subproblems in affected(engine, touched):
+    for subproblems in found:
         reconsider(engine, subproblems, generator)
 
 

@@ -76,6 +76,12 @@ def follow(state, x, entity, marks, next_entity):
 
 
 @kernel
+def follow_one(state, x, entity, marks, next_entity):
+    """:func:`follow`, for a model that is not compiled."""
+    return follow(state, x, entity, marks, next_entity)
+
+
+@kernel
 def just_written(state):
     """The subproblems that the last step has written."""
     return state.written[: state.n_written].copy()

@@ -1,0 +1,64 @@
+"""Networks by name: loaded when they are first asked, and once a process."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+WEIGHTS = ".safetensors"  # how the names of files with weights end
+
+
+@cache
+def loaded(kind: str, source: str) -> Any:
+    """A network of ``partita.neural``: from a file with weights, or one that comes with Partita."""
+    import partita.neural
+
+    network = getattr(partita.neural, kind)
+    if source.endswith(WEIGHTS):
+        return network.load(Path(source))
+    return network.pretrained(source) if source else network.pretrained()
+
+
+@cache
+def loaded_name(kind: str, source: str) -> str:
+    """Its name, which takes a look at all weights."""
+    return name_of(loaded(kind, source))
+
+
+def name_of(network: Any) -> str:
+    """What tells a network from all others: its name and hash, or how it is printed where it has neither."""
+    parts = [
+        part for part in (getattr(network, key, None) for key in ("name", "hash")) if isinstance(part, str)
+    ]
+    if parts:
+        return " ".join(parts)
+    printed = repr(network)
+    return type(network).__name__ if " at 0x" in printed else printed
+
+
+class Network:
+    """A function from clusters to log-likelihoods that travels to other processes as its name alone.
+
+    Parameters
+    ----------
+    kind : {"JsonLM", "SetDiffusion"}
+    source : str
+        A file with weights, or the name of one that comes with Partita; "" for the only one that does.
+    lookahead : int, optional
+        For how many observations to ask it at once; what the network says itself unless given.
+    """
+
+    def __init__(self, kind: str, source: str = "", lookahead: int | None = None) -> None:
+        self.kind, self.source = kind, source
+        self.name = loaded_name(kind, source)  # or ImportError, which says what to install
+        self.lookahead = getattr(loaded(kind, source), "lookahead", 1) if lookahead is None else lookahead
+
+    def __call__(self, clusters: list[list[Any]]) -> Any:
+        return loaded(self.kind, self.source)(clusters)
+
+    @property
+    def alpha(self) -> float | None:
+        """The concentration that it was calibrated with, if it says so."""
+        found = getattr(loaded(self.kind, self.source), "alpha", None)
+        return None if found is None else float(found)

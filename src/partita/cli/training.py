@@ -1,0 +1,148 @@
+"""Commands that train networks on one's own data: ``partita train diffusion``, ``partita train jsonlm``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from partita.cli.session import note, refusing
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Train a likelihood that is a neural network, on data whose clusters are known.",
+)
+SETTINGS = "training.json"  # what a folder's training was begun with
+
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", metavar="FOLDER", help="For checkpoints and weights; goes on where it stopped."
+    ),
+]
+
+
+@app.command()
+@refusing
+def diffusion(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV with a header: numbers, and clusters in a column 'label'.", show_default=False
+        ),
+    ],
+    output: Output,
+    steps: Annotated[int, typer.Option(min=1, help="How long to train.")] = 20_000,
+) -> None:
+    """Train a diffusion model of sets of points, for partita reproduce and partita.neural.SetDiffusion."""
+    from partita.experiments.files import read_points
+
+    points, labels = read_points(data)
+    if labels is None:
+        raise ValueError(f"{data} has no column label, with the cluster of each point")
+    sets = [points[labels == label] for label in range(int(labels.max()) + 1)]
+    begin(output, "diffusion", steps, [points.tolist(), labels.tolist()])
+    network = network_of("SetDiffusion")
+    with bar(steps) as progress:
+        model = network.train(sets, folder=output, steps=steps, progress=progress)
+    path = output / "diffusion.safetensors"
+    model.save(path)
+    typer.echo(f"Trained on {len(points):,} points of {len(sets):,} clusters; weights written to {path}")
+    typer.echo(f'In Python: pt.BlackBox(partita.neural.SetDiffusion.load("{path}"))')
+
+
+@app.command()
+@refusing
+def jsonlm(
+    data: Annotated[
+        Path, typer.Argument(help="Labelled fragments as JSON lines or CSV.", show_default=False)
+    ],
+    output: Output,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="Field of the true entity; entity_id or cluster_id unless given.", show_default=False
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, help="How long to train.")] = 5_000,
+) -> None:
+    """Train a language model of fragments, for partita build --model."""
+    from partita.experiments.files import read_fragments
+    from partita.models.record import check_fragments
+
+    rows, entities = read_fragments(data, labels)
+    if entities is None:
+        raise ValueError(
+            f"{data} does not say which entity each fragment is of: name the field with --labels"
+        )
+    fragments = check_fragments(rows)
+    begin(output, "jsonlm", steps, [fragments, entities.tolist()])
+    network = network_of("JsonLM")
+    with bar(steps) as progress:
+        model = network.train(fragments, entities, folder=output, steps=steps, progress=progress)
+    path = output / "jsonlm.safetensors"
+    model.save(path)
+    n_entities = int(entities.max()) + 1
+    typer.echo(f"Trained on {len(rows):,} fragments of {n_entities:,} entities; weights written to {path}")
+    typer.echo(f"To use it: partita build DATA -o KB --model {path}")
+
+
+def network_of(kind: str) -> Any:
+    """A class of ``partita.neural``; ImportError says what to install."""
+    import partita.neural
+
+    return getattr(partita.neural, kind)
+
+
+def begin(folder: Path, kind: str, steps: int, data: list[Any]) -> None:
+    """Note what a training is begun with; ValueError if the folder has one that was begun otherwise."""
+    network_of({"diffusion": "SetDiffusion", "jsonlm": "JsonLM"}[kind])  # or nothing is begun
+    text = json.dumps(data, sort_keys=True, default=str)
+    settings = {"network": kind, "steps": steps, "data": hashlib.sha256(text.encode()).hexdigest()}
+    path = folder / SETTINGS
+    if path.exists():
+        try:
+            found = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (TypeError, ValueError):
+            found = {}
+        other = [name for name in settings if found.get(name) != settings[name]]
+        if other:
+            what = " and ".join(other)
+            raise ValueError(
+                f"{folder} has a training with other {what}: choose another folder, or delete it"
+            )
+        note(f"Note: going on with the training in {folder}.")
+        return
+    if folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty: choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=1), encoding="utf-8")
+
+
+@contextmanager
+def bar(steps: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
+    """A progress bar on terminals, elsewhere a line for each of the figures that come; both with the loss."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from partita.cli.session import console
+
+    out = console(error=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    told = 0.0
+    with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
+        task = progress.add_task("compiling", total=steps)
+
+        def report(step: int, figures: dict[str, float]) -> None:
+            nonlocal told
+            text = ", ".join(f"{k} {v:.4g}" for k, v in figures.items() if k not in ("step", "seconds"))
+            progress.update(task, completed=step, description=text)
+            if not out.is_terminal and figures.get("step", 0.0) > told:
+                told = figures["step"]
+                note(f"step {step:,} of {steps:,}: {text}")
+
+        yield report

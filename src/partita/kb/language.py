@@ -1,0 +1,100 @@
+"""Clustering by a language model: the network as a knowledge base keeps it, and its engine.
+
+The network scores clusters; the record model that the knowledge base has learnt proposes which, gives the
+keys, and explains. The store knows the network by its name, a hash of its weights, and what else is to be
+known before it is asked: so what the store holds can be read without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partita._networks import WEIGHTS, loaded, loaded_name
+from partita._typing import Integers
+from partita.models.black_box import BlackBox
+from partita.models.record import Record
+from partita.smc.black_box import BlackBoxEngine
+from partita.smc.engine import are_absent
+from partita.smc.follow import best_clustering
+from partita.smc.state import Settings
+from partita.smc.surrogate import tables
+from partita.smc.tabled import rebuild_rows
+
+RECORD, JSONLM = "record", "jsonlm"  # the models there are, beside files of weights
+
+
+def model_named(given: str) -> str:
+    """A model as the settings keep it, a file by its whole path; ValueError if there is none of that name."""
+    if given.endswith(WEIGHTS):
+        return str(Path(given).expanduser().resolve())
+    if given not in (RECORD, JSONLM):
+        raise ValueError(
+            f"there is no model {given!r}: choose {RECORD!r}, {JSONLM!r}, or a file of weights (*{WEIGHTS})"
+        )
+    return given
+
+
+@dataclass(frozen=True)
+class Network:
+    """What a store keeps of a language model; a function from clusters to log-likelihoods."""
+
+    model: str  # JSONLM, or a file of weights
+    name: str  # a hash of the weights
+    lookahead: int
+    alpha: float | None  # the concentration that it was calibrated with, if it says so
+
+    @classmethod
+    def of(cls, model: str) -> Network:
+        """The network as it is now; ImportError says what to install, OSError that there is no such file."""
+        found = loaded(*where(model))
+        alpha = getattr(found, "alpha", None)
+        lookahead = int(getattr(found, "lookahead", 1))
+        return cls(model, loaded_name(*where(model)), lookahead, None if alpha is None else float(alpha))
+
+    def __call__(self, clusters: list[list[Any]]) -> Any:
+        """Ask it; ValueError if the weights are not those that the clusterings were made with."""
+        if (found := loaded_name(*where(self.model))) != self.name:
+            raise ValueError(
+                f"the language model has other weights ({found}) than those that this knowledge base was "
+                f"clustered with ({self.name}): relearn clusters it anew with the present ones"
+            )
+        return loaded(*where(self.model))(clusters)
+
+
+def where(model: str) -> tuple[str, str]:
+    """Which network a model of the settings is, and where it is from."""
+    return "JsonLM", "" if model == JSONLM else model
+
+
+class LanguageEngine(BlackBoxEngine):
+    """An engine that asks a network, aimed by records; what it was restored without is fetched later."""
+
+    @classmethod
+    def begun(cls, network: Network, record: Record, settings: Settings, candidates: Any) -> LanguageEngine:
+        """An empty one."""
+        box = BlackBox(network, surrogate=record)
+        box.check(1)
+        log_alpha = 0.0 if network.alpha is None else float(np.log(network.alpha))
+        return cls(box, settings, 1, 2, log_alpha, 0, candidates, evaluator=box.evaluator())
+
+    def expect(self, n: int) -> None:
+        """Give the first n observations, all restored, their numbers."""
+        self.numbers, self.evaluator.following = np.arange(n), n
+
+    def need(self, slots: Any) -> None:
+        absent = are_absent(self.state, np.asarray(slots, np.int64))
+        if not len(absent):
+            return
+        members: Integers = best_clustering(self.state, absent)[0]
+        fragments = self.fetch(members)
+        tables(self.state)[3][members] = self.encode(fragments).data
+        self.evaluator.observations |= dict(zip(self.numbers[members].tolist(), fragments, strict=True))
+        rebuild_rows(self.state, self.compiled, absent)
+
+    def remove(self, x: int) -> None:
+        super().remove(x)
+        self.evaluator.forget(self.numbers[x : x + 1])

@@ -1,0 +1,59 @@
+"""A language model that knows no more than records: whatever it clusters must be as records cluster it."""
+
+import numpy as np
+from scipy.special import gammaln
+
+import partita.neural
+from partita.models.record import Record
+from partita.smc.black_box import engine_for
+from partita.smc.condition import cluster_scores
+from partita.smc.state import Settings
+
+from ..networks import forget
+
+
+class RecordLM:
+    """The log-likelihoods of a record model, and whatever is added to them."""
+
+    lookahead = 4
+
+    def __init__(self, record, name="records 1", extra=lambda cluster: 0.0, alpha=None):
+        self.record, self.name, self.extra = record, name, extra
+        self.asked = 0
+        if alpha is not None:
+            self.alpha = alpha
+
+    def __call__(self, clusters):
+        self.asked += len(clusters)
+        record = Record.from_json(self.record.to_json())
+        record.check(1)
+        engine = engine_for(record, Settings(1), 1, 2, 0.0, 0)
+        engine.store(engine.encode([fragment for cluster in clusters for fragment in cluster]))
+        sizes = np.array([len(cluster) for cluster in clusters])
+        ends = np.cumsum(sizes)
+        sets = [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        extra = np.array([self.extra(cluster) for cluster in clusters])
+        return cluster_scores(engine, sets) - gammaln(sizes) + extra
+
+
+def learnt(rows):
+    """What a knowledge base learns from fragments."""
+    given = [row["properties"] for row in rows]
+    return Record.infer(given).fit_prior(given)
+
+
+def install(monkeypatch, model, files=None):
+    """Let this be the language model that comes with Partita, and these those of files."""
+    forget()
+
+    class Pretrained:
+        @staticmethod
+        def pretrained():
+            return model
+
+        @staticmethod
+        def load(path):
+            return (files or {})[path.name]
+
+    monkeypatch.setitem(vars(partita.neural), "JsonLM", Pretrained)
+    return model
