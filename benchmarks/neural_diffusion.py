@@ -99,7 +99,7 @@ def toy(steps: int, number: int = 64) -> list[dict[str, Any]]:
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=2) + 0.3 * rng.normal(size=(24, 2)) for _ in range(5000)]
     shape = {"width": 32, "blocks": 2, "layers": 2, "shared": 4}
-    model = SetDiffusion.train(sets, steps=steps, batch=128, shape=shape, rate=1e-3)
+    model = SetDiffusion.train(sets, steps=steps, batch=128, rate=1e-3, **shape)
     rows = []
     for size in (1, 2, 5, 12, 24):
         held = [rng.normal(size=2) + 0.3 * rng.normal(size=(size, 2)) for _ in range(number)]
