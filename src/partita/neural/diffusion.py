@@ -1,9 +1,9 @@
 """A diffusion model of sets of points as a likelihood for :class:`partita.BlackBox`.
 
-The mathematics is in :mod:`partita.neural.flow`, the network in :mod:`partita.neural.set_network`. Here clusters
-are checked, put into a canonical order and scored in compiled programs of a few shapes. A cluster's score
-depends on nothing but its points, to the last bit: the shape is chosen by its own size, the number of sets that
-are scored at once belongs to the shape, and random probes, where they are asked for, are seeded by the points.
+The mathematics is in :mod:`partita.neural.flow`, the network in :mod:`partita.neural.set_network`. Here
+clusters are checked, put into a canonical order and scored in compiled programs of a few shapes. A cluster's
+score depends on nothing but its points, to the last bit: the shape is chosen by its own size, the number of
+sets that are scored at once belongs to the shape, and random probes, where asked for, are seeded by the points.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ class Config(NamedTuple):
 class SetDiffusion:
     """log p(c) of sets of points, as a diffusion model has learnt it from sets of points.
 
-    A function from clusters to log-likelihoods for :class:`partita.BlackBox`, as the paper's for its circles: a
-    variational diffusion model (Kingma et al., 2021) whose network is a transformer without positions, and whose
-    log-likelihoods are integrals along the probability flow.
+    A function from clusters to log-likelihoods for :class:`partita.BlackBox`, like the paper's for its circles:
+    a variational diffusion model (Kingma et al., 2021) whose network is a transformer without positions, and
+    whose log-likelihoods are integrals along the probability flow.
 
     Parameters
     ----------
@@ -131,7 +131,9 @@ class SetDiffusion:
     @cached_property
     def digest(self) -> str:
         """What tells these weights, and the coordinates they are used in, from others."""
-        digest = blake2b(repr((self.config.shape, self.config.moments, self.config.resolution)).encode(), digest_size=8)
+        digest = blake2b(
+            repr((self.config.shape, self.config.moments, self.config.resolution)).encode(), digest_size=8
+        )
         for name, array in sorted(arrays_of(self.network).items()):
             digest.update(name.encode() + np.asarray(array, np.float32).tobytes())
         return digest.hexdigest()
@@ -164,9 +166,9 @@ class SetDiffusion:
         found = about(Path(path))
         if found.get("format") != FORMAT:
             raise ValueError(f"{path} holds no set diffusion, but {found.get('format', 'something else')!r}")
-        config = Config(**found["config"])
-        moments = {name: tuple(row) for name, row in dict(config.moments).items()}
-        config = config._replace(shape=Shape(**dict(config.shape)), moments=Moments(**moments))
+        shape, moments = Shape(**found["config"].pop("shape")), found["config"].pop("moments")
+        moments = Moments(*(tuple(moments[name]) for name in Moments._fields))
+        config = Config(shape=shape, moments=moments, **found["config"])
         return cls(load(Path(path), SetNetwork(config.shape, jax.random.key(0))), config)
 
     def save(self, path: str | Path) -> None:
@@ -325,7 +327,7 @@ class SetDiffusion:
         return (points - self.config.moments.location) / np.asarray(self.config.moments.scale)
 
     def _scored(self, sets: list[Floats], room: int, grid: Grid, probes: int) -> Any:
-        """log p of sets of one padded size, in the coordinates of the frame; sets of one zero fill the chunk."""
+        """log p of sets of one padded size, in the coordinates of the frame. Zeros fill the chunk."""
         chunk, d = chunk_of(room), self.config.shape.dimension
         points, mask = np.zeros((chunk, room, d), np.float32), np.zeros((chunk, room), bool)
         mask[:, 0] = True

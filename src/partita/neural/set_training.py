@@ -1,4 +1,4 @@
-"""How :class:`SetDiffusion` learns: the variational bound of sets of all sizes, by the common training loop."""
+"""How :class:`SetDiffusion` learns: the variational bound of sets of all sizes, in the common loop."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def batch_loss(frame: Frame, source: Source, batch: int, network: Any, _: Any, k
 
 
 def part_loss(frame: Frame, source: Source, part: tuple[int, int, int], network: Any, key: Any) -> Any:
-    """Losses of sets that are padded alike. Their u are spread evenly over the range (Kingma et al., 2021)."""
+    """Losses of sets that are padded alike. Their u are spread evenly (Kingma et al., appendix I.1)."""
     smallest, largest, number = part
     sizes_key, points_key, noise_key, u_key = jax.random.split(key, 4)
     low, high = math.log(smallest), math.log(largest + 1.0)
@@ -111,7 +111,9 @@ def source_of(sets: Any, labels: Any, largest: int) -> Source:
     if labels is not None:
         X, labels = np.asarray(sets, np.float64), np.asarray(labels)
         if X.ndim != 2 or labels.shape != X.shape[:1]:
-            raise ValueError(f"X has shape {X.shape} and labels {labels.shape}; there must be a label for each row")
+            raise ValueError(
+                f"X has shape {X.shape} and labels {labels.shape}; there must be a label for each row"
+            )
         sets = [X[labels == label] for label in np.unique(labels)]
     return Subsets(checked(sets), largest)
 
@@ -125,7 +127,9 @@ def checked(sets: Any) -> list[Floats]:
         if points.ndim != 2 or 0 in points.shape:
             raise ValueError(f"set {k} has shape {points.shape}; it must have a row for each point")
         if points.shape[1] != arrays[0].shape[1]:
-            raise ValueError(f"set {k} has points of {points.shape[1]} coordinates, set 0 of {arrays[0].shape[1]}")
+            raise ValueError(
+                f"set {k} has points of {points.shape[1]} coordinates, set 0 of {arrays[0].shape[1]}"
+            )
         if not np.isfinite(points).all():
             raise ValueError(f"set {k} has coordinates that are not finite")
     return arrays

@@ -141,7 +141,9 @@ def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
         )
         module = eqx.apply_updates(learning.module, jax.tree.map(lambda update: rate * update, updates))
         averaged = jax.tree.map(
-            lambda old, new: plan.average * old + (1.0 - plan.average) * new if eqx.is_inexact_array(old) else old,
+            lambda old, new: (
+                plan.average * old + (1.0 - plan.average) * new if eqx.is_inexact_array(old) else old
+            ),
             learning.averaged,
             module,
         )
@@ -178,5 +180,7 @@ def resumed(
     found = about(path)
     for name in kept:
         if found.get(name) != kept[name]:
-            raise ValueError(f"{path} is of a training with another {name}: choose another folder, or delete it")
+            raise ValueError(
+                f"{path} is of a training with another {name}: choose another folder, or delete it"
+            )
     return int(found["step"]), list(found["curves"]), Learning(**load(path, learning._asdict()))
