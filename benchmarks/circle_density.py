@@ -1,9 +1,9 @@
 """The true log-density of points on a circle of known radius, seen with a little noise: an oracle.
 
-Centres are uniform on [−box, box]², points uniform on the circumference, noise normal with deviation ``noise``.
-Given the centre points are independent, so p(c) is an integral over the centre alone. Squares of centres are
-divided until they are as small as the integrand's features; those are dropped whose largest conceivable value is
-e⁻¹⁸ of the best found. Midpoints of Gaussian bumps one deviation apart have an error near 10⁻⁸.
+Centres are uniform on [−box, box]², points uniform on the circumference, noise normal with standard deviation
+``noise``. Given the centre points are independent, so p(c) is an integral over the centre alone. Squares of
+centres are divided until they are as small as the integrand's features; those are dropped whose largest
+conceivable value is e⁻¹⁸ of the best found. Midpoints one deviation apart integrate a Gaussian to 10⁻⁸.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import numpy as np
 LEAST = -18.0  # logarithm of what is small enough to drop, relative to the largest
 
 
-def log_densities(sets: Sequence[np.ndarray], noise: float, radius: float = 0.6, box: float = 5.0) -> np.ndarray:
+def log_densities(
+    sets: Sequence[np.ndarray], noise: float, radius: float = 0.6, box: float = 5.0
+) -> np.ndarray:
     """log p of each set, an array of shape (n, 2)."""
     return np.array([one(np.asarray(points, np.float64), noise, radius, box) for points in sets])
 
 
-def draw(rng: np.random.Generator, size: int, noise: float, radius: float = 0.6, box: float = 5.0) -> np.ndarray:
+def draw(
+    rng: np.random.Generator, size: int, noise: float, radius: float = 0.6, box: float = 5.0
+) -> np.ndarray:
     """A set from the same distribution."""
     angle = rng.uniform(0.0, 2.0 * np.pi, size)
     circle = rng.uniform(-box, box, 2) + radius * np.column_stack([np.cos(angle), np.sin(angle)])

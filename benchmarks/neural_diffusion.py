@@ -25,7 +25,9 @@ STEPS = (6, 8, 12, 16, 24, 32)
 FINE = 160
 
 
-def sets_of(model: SetDiffusion, sizes: Sequence[int], number: int, noisy: bool) -> tuple[list[np.ndarray], float]:
+def sets_of(
+    model: SetDiffusion, sizes: Sequence[int], number: int, noisy: bool
+) -> tuple[list[np.ndarray], float]:
     """Held-out sets of each size, and the resolution of the model."""
     noise = model.resolution
     rng = np.random.default_rng(12345)
@@ -38,7 +40,7 @@ def by_size(values: np.ndarray, number: int) -> np.ndarray:
 
 
 def accuracy(model: SetDiffusion, sizes: Sequence[int], number: int) -> list[dict[str, Any]]:
-    """Oracle minus model for each size, for points with the noise of the resolution and exactly on circles."""
+    """Oracle minus model for each size: of points with the noise of the resolution, and on circles."""
     gaps = []
     for noisy in (True, False):
         sets, noise = sets_of(model, sizes, number, noisy)
@@ -63,7 +65,9 @@ def integration(model: SetDiffusion, sizes: Sequence[int], number: int) -> list[
     rows = []
     for steps in STEPS:
         error = np.abs(by_size(model.log_density(sets, steps=steps), number) - fine)
-        rows.append({"steps": steps, **{f"n={n}": float(e.mean()) for n, e in zip(sizes, error, strict=True)}})
+        rows.append(
+            {"steps": steps, **{f"n={n}": float(e.mean()) for n, e in zip(sizes, error, strict=True)}}
+        )
         rows[-1]["largest"] = float(error.max())
     return rows
 
@@ -99,13 +103,17 @@ def toy(steps: int, number: int = 64) -> list[dict[str, Any]]:
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=2) + 0.3 * rng.normal(size=(24, 2)) for _ in range(5000)]
     shape = {"width": 32, "blocks": 2, "layers": 2, "shared": 4}
-    model = SetDiffusion.train(sets, steps=steps, batch=128, shape=shape, rate=1e-3)
+    model = SetDiffusion.train(sets, steps=steps, batch=128, rate=1e-3, **shape)
     rows = []
     for size in (1, 2, 5, 12, 24):
         held = [rng.normal(size=2) + 0.3 * rng.normal(size=(size, 2)) for _ in range(number)]
         gap = np.array([normal_density(points, 0.09, 1.0) for points in held]) - model(held)
         rows.append(
-            {"size": size, "nats_a_point": float(gap.mean() / size), "deviation_a_point": float(gap.std() / size)}
+            {
+                "size": size,
+                "nats_a_point": float(gap.mean() / size),
+                "deviation_a_point": float(gap.std() / size),
+            }
         )
     return rows
 
@@ -116,7 +124,9 @@ def normal_density(points: np.ndarray, within: float, between: float) -> float:
     mean = points.mean(axis=0)
     outer = within + n * between
     squares = ((points - mean) ** 2).sum() / within + n * (mean**2).sum() / outer
-    return float(-0.5 * (squares + d * ((n - 1) * math.log(within) + math.log(outer) + n * math.log(2 * math.pi))))
+    return float(
+        -0.5 * (squares + d * ((n - 1) * math.log(within) + math.log(outer) + n * math.log(2 * math.pi)))
+    )
 
 
 def table(title: str, rows: list[dict[str, Any]]) -> None:

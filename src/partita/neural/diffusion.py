@@ -1,10 +1,16 @@
-"""A diffusion model of sets of points as a likelihood for :class:`partita.BlackBox`."""
+"""A diffusion model of sets of points as a likelihood for :class:`partita.BlackBox`.
+
+The mathematics is in :mod:`partita.neural.flow`, the network in :mod:`partita.neural.set_network`. Here
+clusters are checked, put into a canonical order and scored in compiled programs of a few shapes. A cluster's
+score depends on nothing but its points, to the last bit: the shape is chosen by its own size, the number of
+sets that are scored at once belongs to the shape, and random probes, where asked for, are seeded by the points.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from functools import cached_property, partial
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
@@ -20,10 +26,10 @@ from partita.neural.flow import (
     Frame,
     Grid,
     Sets,
-    denoising_loss,
     estimated_trace,
     exact_trace,
     flowed,
+    full_trace,
     log_density,
     log_volume,
     radau,
@@ -31,12 +37,15 @@ from partita.neural.flow import (
     whitened,
 )
 from partita.neural.set_network import SetNetwork, Shape
-from partita.neural.set_sources import Circles, Moments, Source, Subsets
-from partita.neural.training import Plan, Progress, train
+from partita.neural.set_sources import Moments
+from partita.neural.set_training import SIMULATED, frame_of, learnt, source_of
+from partita.neural.training import Plan, Progress
 from partita.neural.weights import about, arrays_of, halved, load, save
 
-SIMULATED: dict[str, Callable[[], Source]] = {"circles": Circles}
+__all__ = ["SIMULATED", "Config", "SetDiffusion"]
+
 FORMAT = "partita set diffusion 1"
+LAST = 10.0  # the largest noise, in units of the scale of the data
 
 
 class Config(NamedTuple):
@@ -48,10 +57,10 @@ class Config(NamedTuple):
         Of the network.
     moments : Moments
         Of the points.
-    first, last : float
-        Logarithms of the smallest and the largest noise, in units of ``moments.scale``.
+    resolution : float
+        The smallest noise, as a share of the standard deviation of points about their set's mean.
     steps : int
-        Of the integration.
+        Nodes of the integration.
     probes : int
         Of the trace; 0 for the exact one.
     source : dict
@@ -60,49 +69,92 @@ class Config(NamedTuple):
 
     shape: Shape
     moments: Moments
-    first: float
-    last: float
+    resolution: float
     steps: int
     probes: int
     source: dict[str, Any]
 
 
 class SetDiffusion:
-    """log p(c) of sets of points, learnt from sets of points.
+    """log p(c) of sets of points, as a diffusion model has learnt it from sets of points.
+
+    A function from clusters to log-likelihoods for :class:`partita.BlackBox`, like the paper's for its circles:
+    a variational diffusion model (Kingma et al., 2021) whose network is a transformer without positions, and
+    whose log-likelihoods are integrals along the probability flow.
 
     Parameters
     ----------
     network : SetNetwork
+        Or anything that has its two methods.
     config : Config
+
+    Notes
+    -----
+    The density is that of points seen with a little noise, :attr:`resolution`, since points that lie exactly
+    on a curve have none. It is invariant to the order of points exactly.
+
+    Traces are exact by default, so that scores have no noise. Skilling and Hutchinson's estimate by random
+    probes is there to compare (``probes``).
+
+    A set of more points than the model was trained on is scored by what it has learnt of smaller ones.
+
+    Examples
+    --------
+    Four points on a circle of radius 0.6, and four that lie on none:
+
+    >>> from partita.neural import SetDiffusion
+    >>> model = SetDiffusion.pretrained("circles")
+    >>> on = [[0.6, 0.0], [0.0, 0.6], [-0.6, 0.0], [0.0, -0.6]]
+    >>> off = [[0.6, 0.0], [0.0, 0.4], [-0.6, 0.0], [0.0, -0.6]]
+    >>> scores = model([on, off, on[::-1]])
+    >>> bool(scores[0] > scores[1] + 10.0), bool(scores[0] == scores[2])
+    (True, True)
+
+    To cluster with it, let a Gaussian model say what is worth asking:
+
+    >>> import partita as pt
+    >>> surrogate = pt.Gaussian(shape=100.0, rate=18.0, precision=0.02)
+    >>> sampler = pt.SplitSMC(pt.BlackBox(model, surrogate=surrogate), alpha=1.0, n_particles=100)
     """
 
-    lookahead = 32
+    lookahead = 32  # observations whose clusters a black box asks for at once
 
     def __init__(self, network: Any, config: Config) -> None:
         self.network, self.config = eqx.nn.inference_mode(network), config
-        within = np.asarray(config.moments.within)
-        self.frame = Frame(within, 1.0 - within, config.first, config.last)
+        self.frame = frame_of(config.moments, config.resolution, LAST)
+
+    def __repr__(self) -> str:
+        trace = f"probes={self.config.probes}" if self.config.probes else "exact"
+        source = self.config.source.get("source")
+        return f"SetDiffusion({source!r}, weights={self.digest}, steps={self.config.steps}, {trace})"
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells these weights, and the coordinates they are used in, from others."""
+        digest = blake2b(
+            repr((self.config.shape, self.config.moments, self.config.resolution)).encode(), digest_size=8
+        )
+        for name, array in sorted(arrays_of(self.network).items()):
+            digest.update(name.encode() + np.asarray(array, np.float32).tobytes())
+        return digest.hexdigest()
 
     @property
     def resolution(self) -> float:
-        """The noise with which points are seen, in their own units; the smallest of all coordinates."""
-        return math.exp(self.config.first) * min(self.config.moments.scale)
-
-    def __repr__(self) -> str:
-        digest = blake2b(digest_size=6)
-        for name, array in sorted(arrays_of(self.network).items()):
-            digest.update(name.encode() + np.asarray(array, np.float32).tobytes())
-        kind = self.config.source.get("source")
-        return f"SetDiffusion({kind!r}, steps={self.config.steps}, probes={self.config.probes}, weights={digest.hexdigest()})"
-
-    # ------------------------------------------------------------------ files
+        """The noise with which points are seen, in their own units (of several coordinates, the least)."""
+        return math.exp(self.frame.first) * min(self.config.moments.scale)
 
     @classmethod
     def pretrained(cls, name: str = "circles") -> Self:
-        """A model that comes with the package; ValueError names those there are."""
+        """A model that comes with the package; ValueError names those there are.
+
+        >>> SetDiffusion.pretrained("squares")
+        Traceback (most recent call last):
+        ValueError: there is no pretrained model 'squares'; there is circles
+        """
         folder = resources.files("partita.neural") / "pretrained"
         there = sorted(item.name for item in folder.iterdir()) if folder.is_dir() else []
         known = [item.removesuffix(".safetensors") for item in there if item.endswith(".safetensors")]
+        known = [item for item in known if is_set_diffusion(folder / f"{item}.safetensors")]
         if name not in known:
             raise ValueError(f"there is no pretrained model {name!r}; there is {', '.join(known) or 'none'}")
         with resources.as_file(folder / f"{name}.safetensors") as path:
@@ -114,20 +166,16 @@ class SetDiffusion:
         found = about(Path(path))
         if found.get("format") != FORMAT:
             raise ValueError(f"{path} holds no set diffusion, but {found.get('format', 'something else')!r}")
-        config = Config(**found["config"])
-        config = config._replace(
-            shape=Shape(**config.shape), moments=Moments(*map(tuple, config.moments.values()))
-        )
-        network = SetNetwork(config.shape, jax.random.key(0))
-        return cls(load(Path(path), network), config)
+        shape, moments = Shape(**found["config"].pop("shape")), found["config"].pop("moments")
+        moments = Moments(*(tuple(moments[name]) for name in Moments._fields))
+        config = Config(shape=shape, moments=moments, **found["config"])
+        return cls(load(Path(path), SetNetwork(config.shape, jax.random.key(0))), config)
 
     def save(self, path: str | Path) -> None:
         """Write weights, in 16 bits, and configuration."""
         config = self.config._asdict()
         config |= {"shape": self.config.shape._asdict(), "moments": self.config.moments._asdict()}
         save(Path(path), halved(arrays_of(self.network)), {"format": FORMAT, "config": config})
-
-    # --------------------------------------------------------------- training
 
     @classmethod
     def train(
@@ -141,192 +189,186 @@ class SetDiffusion:
         rate: float = 2e-3,
         resolution: float = 0.03,
         largest: int = 64,
-        shape: dict[str, Any] | None = None,
-        integration: int = 12,
+        width: int = 64,
+        blocks: int = 3,
+        heads: int = 4,
+        shared: int = 8,
+        layers: int = 3,
+        dropout: float | None = None,
         seed: int = 0,
         every: int = 500,
         progress: Progress = lambda step, figures: None,
     ) -> Self:
+        """Learn from sets of points, or from circles that are simulated on the way.
+
+        Parameters
+        ----------
+        sets : list of arrays of shape (n, d), array of shape (n, d) with ``labels``, or "circles"
+            Of given sets, random subsets of all sizes are learnt.
+        labels : array of shape (n,), optional
+            The set of each point.
+        folder : path, optional
+            For checkpoints, from which a training that was interrupted goes on exactly, and curves.
+        steps : int
+        batch : int
+            Sets of one to four points that a step sees; half as many of 5 to 16, half again of 17 to 64, and
+            so on.
+        rate : float
+            The highest learning rate.
+        resolution : float
+            The smallest noise, as a share of the standard deviation of points about their set's mean.
+        largest : int
+            The largest subset to learn.
+        width, blocks, heads, shared, layers : int
+            Size of the network; see :class:`partita.neural.set_network.Shape`.
+        dropout : float, optional
+            None for simulated sets, of which no two are alike; 0.05 for others unless given.
+        seed : int
+        every : int
+            Steps between checkpoints.
+        progress : callable
+            Told the number of steps done, and the last figures.
+
+        Returns
+        -------
+        SetDiffusion
+            With weights that are exact in the 16 bits of a file.
+        """
         source = source_of(sets, labels, largest)
-        moments = source.moments
-        within = math.sqrt(min(moments.within))
-        config = Config(
-            Shape(dimension=len(moments.location), **(shape or {})),
-            moments,
-            math.log(resolution * within),
-            math.log(10.0),
-            integration,
-            0,
-            source.about(),
-        )
-        one, two = jax.random.split(jax.random.key(seed))
-        network = SetNetwork(config.shape, one)
-        model = cls(network, config)
-        loss = partial(model._loss, source, batch)
-        key = jax.random.key(2**31 - 1)
-        validation = eqx.filter_jit(
-            lambda network: jnp.mean(jax.lax.map(lambda k: loss(network, None, k), jax.random.split(key, 16)))
-        )
-        plan = Plan(
-            steps,
-            rate,
-            warmup=min(500, steps // 10 + 1),
-            floor=0.005,
-            average=0.9995 if steps > 20_000 else 0.999,
-            seed=seed,
-        )
-        trained = train(
-            network,
-            loss,
-            lambda step: None,
+        if dropout is None:
+            dropout = 0.0 if isinstance(sets, str) else 0.05
+        shape = Shape(len(source.moments.location), width, blocks, heads, shared, layers, dropout)
+        config = Config(shape, source.moments, resolution, 12, 0, source.about())
+        average = 1.0 - 1.0 / min(max(steps / 20.0, 10.0), 2000.0)
+        plan = Plan(steps, rate, warmup=min(500, steps // 10 + 1), floor=0.005, average=average, seed=seed)
+        network = learnt(
+            SetNetwork(shape, jax.random.key(seed)),
+            frame_of(source.moments, resolution, LAST),
+            source,
             plan,
+            batch=batch,
+            about={"shape": shape._asdict(), "resolution": resolution},
             folder=None if folder is None else Path(folder),
-            config={
-                "shape": config.shape._asdict(),
-                "source": config.source,
-                "batch": batch,
-                "first": config.first,
-            },
-            validate=lambda network: {"validation": float(validation(network))},
             every=every,
             progress=progress,
         )
-        return cls(trained.module, config)
-
-    def _loss(self, source: Source, batch: int, network: Any, _: Any, key: Any) -> Any:
-        """The mean of the variational bound's integrand over sets of all sizes."""
-        location, scale = (jnp.asarray(row) for row in self.config.moments[:2])
-        parts = []
-        for smallest, largest, number in divisions(source.largest, batch):
-            key, *keys = jax.random.split(key, 6)
-            size = jnp.exp(
-                jax.random.uniform(
-                    keys[0], (number,), minval=math.log(smallest), maxval=math.log(largest + 1.0)
-                )
-            )
-            size = jnp.clip(jnp.floor(size).astype(jnp.int32), smallest, largest)
-            points = jax.vmap(lambda k, n, room=largest: source.draw(k, n, room))(
-                jax.random.split(keys[1], number), size
-            )
-            mask = jnp.arange(largest) < size[:, None]
-            points = jnp.where(mask[:, :, None], (points - location) / scale, 0.0)
-            strata = (jnp.arange(number) + jax.random.uniform(keys[2], (number,))) / number
-            u = self.frame.first + strata * (self.frame.last - self.frame.first)
-            losses = jax.vmap(partial(denoising_loss, network, self.frame))(
-                points, mask, u, jax.random.split(keys[3], number)
-            )
-            parts.append(losses)
-        return jnp.mean(jnp.concatenate(parts))
-
-    # ---------------------------------------------------------------- scoring
+        return cls(jax.tree.map(rounded, network), config)
 
     def __call__(self, clusters: Sequence[Any]) -> Floats:
-        """log p(c) of clusters."""
+        """log p(c) of clusters, each a list or an array of points."""
         return self.log_density(clusters)
 
     def log_density(
         self, clusters: Sequence[Any], steps: int | None = None, probes: int | None = None
     ) -> Floats:
-        sets = [self._validated(k, cluster) for k, cluster in enumerate(clusters)]
+        """log p(c) of clusters, with other steps or traces than usual.
+
+        Parameters
+        ----------
+        clusters : list of arrays of shape (n, d), or of lists of points
+        steps : int, optional
+            Nodes of the integration; the more, the more exact.
+        probes : int, optional
+            Random probes of the trace, which are drawn from the set itself; 0 for the exact trace.
+        """
         steps = self.config.steps if steps is None else steps
         probes = self.config.probes if probes is None else probes
         grid = radau(self.frame.first, self.frame.last, steps)
+        sets = [self._canonical(k, cluster) for k, cluster in enumerate(clusters)]
         rooms = np.array([room_for(len(points)) for points in sets], np.intp)
+        chosen = [
+            (int(room), where[begin : begin + chunk_of(int(room))])
+            for room in np.unique(rooms)
+            for where in [np.flatnonzero(rooms == room)]
+            for begin in range(0, len(where), chunk_of(int(room)))
+        ]
+        answers = [self._scored([sets[k] for k in where], room, grid, probes) for room, where in chosen]
         result = np.empty(len(sets))
-        for room in np.unique(rooms):
-            where = np.flatnonzero(rooms == room)
-            chunk = chunk_of(int(room))
-            pending = []
-            for begin in range(0, len(where), chunk):
-                chosen = where[begin : begin + chunk]
-                pending.append(
-                    (chosen, self._chunk([sets[k] for k in chosen], int(room), chunk, grid, probes))
-                )
-            for chosen, values in pending:
-                result[chosen] = np.asarray(values, np.float64)[: len(chosen)]
-        volumes = -float(np.log(self.config.moments.scale).sum())
-        added = [log_volume(self.frame, len(points)) + volumes * len(points) for points in sets]
-        return result + np.array(added)
+        for (_, where), answer in zip(chosen, answers, strict=True):  # all are being computed by now
+            result[where] = np.asarray(answer, np.float64)[: len(where)]
+        per_point = -float(np.log(self.config.moments.scale).sum())
+        result += [log_volume(self.frame, len(points)) + per_point * len(points) for points in sets]
+        return np.where(np.isnan(result), -np.inf, result)  # so far away that numbers overflow
 
-    def _validated(self, k: int, cluster: Any) -> Floats:
-        points = np.asarray(cluster, np.float64)
+    def sample(
+        self, n_points: int, n_sets: int = 1, random_state: int | np.random.Generator | None = None
+    ) -> Floats:
+        """Draw sets, shape (n_sets, n_points, d), by following the flow back from noise."""
+        for name, number in (("n_points", n_points), ("n_sets", n_sets)):
+            if number < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1, got {number!r}")
+        rng = np.random.default_rng(random_state)
+        noise = rng.normal(size=(n_sets, n_points, self.config.shape.dimension)).astype(np.float32)
+        nodes = np.linspace(self.frame.first, self.frame.last, 4 * self.config.steps + 1, dtype=np.float32)
+        batch = Sets(noise, np.ones(noise.shape[:2], bool), np.full(n_sets, n_points, np.float32))
+        points = np.asarray(drawn(self.network, self.frame, nodes, batch), np.float64)
+        location, scale = (np.asarray(row) for row in self.config.moments[:2])
+        return np.stack([unwhitened(self.frame, rows) for rows in points]) * scale + location
+
+    def _canonical(self, k: int, cluster: Any) -> Floats:
+        """Standardised points in ascending order; ValueError names the set and what is wrong with it."""
+        try:
+            points = np.asarray(cluster, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"set {k} holds no points of numbers: {error}") from error
         d = self.config.shape.dimension
-        if points.ndim != 2 or points.shape[1] != d or not len(points) or not np.isfinite(points).all():
-            raise ValueError(f"set {k}")
+        if points.size == 0:
+            raise ValueError(f"set {k} is empty; a cluster has at least one point")
+        if points.ndim == 1 and d == 1:
+            points = points[:, None]
+        if points.ndim != 2:
+            raise ValueError(f"set {k} has shape {points.shape}; it must have a row for each point")
+        if points.shape[1] != d:
+            raise ValueError(f"set {k} has points of {points.shape[1]} coordinates, the model is of {d}")
+        bad = np.flatnonzero(~np.isfinite(points).all(axis=1))
+        if len(bad):
+            raise ValueError(f"set {k}, point {bad[0]}: {points[bad[0]].tolist()} is not finite")
         points = points[np.lexsort(points.T[::-1])]
         return (points - self.config.moments.location) / np.asarray(self.config.moments.scale)
 
-    def _chunk(self, sets: list[Floats], room: int, chunk: int, grid: Grid, probes: int) -> Any:
-        points = np.zeros((chunk, room, self.config.shape.dimension), np.float32)
-        mask = np.zeros((chunk, room), bool)
+    def _scored(self, sets: list[Floats], room: int, grid: Grid, probes: int) -> Any:
+        """log p of sets of one padded size, in the coordinates of the frame. Zeros fill the chunk."""
+        chunk, d = chunk_of(room), self.config.shape.dimension
+        points, mask = np.zeros((chunk, room, d), np.float32), np.zeros((chunk, room), bool)
         mask[:, 0] = True
         for k, rows in enumerate(sets):
             points[k, : len(rows)] = whitened(self.frame, rows)
             mask[k, : len(rows)] = True
         batch = Sets(points, mask, mask.sum(axis=1).astype(np.float32))
-        signs = None
         if probes:
-            signs = np.ones((chunk, probes, *points.shape[1:]), np.float32)
-            for k, rows in enumerate(sets):
-                seed = int.from_bytes(blake2b(rows.tobytes(), digest_size=8).digest(), "little")
-                drawn = np.random.default_rng(seed).integers(0, 2, (probes, *rows.shape))
-                signs[k, :, : len(rows)] = 2.0 * drawn - 1.0
-        return scored(self.network, self.frame, grid, batch, signs)
-
-    def sample(
-        self, n_points: int, n_sets: int = 1, random_state: int | np.random.Generator | None = None
-    ) -> Floats:
-        """Draw sets, shape (n_sets, n_points, d), by following the flow from noise."""
-        rng = np.random.default_rng(random_state)
-        noise = rng.normal(size=(n_sets, n_points, self.config.shape.dimension)).astype(np.float32)
-        mask = np.ones((n_sets, n_points), bool)
-        nodes = np.linspace(self.frame.first, self.frame.last, 4 * self.config.steps + 1).astype(np.float32)
-        batch = Sets(noise, mask, np.full(n_sets, n_points, np.float32))
-        points = np.asarray(drawn(self.network, self.frame, nodes, batch), np.float64)
-        location, scale = (np.asarray(row) for row in self.config.moments[:2])
-        return np.stack([unwhitened(self.frame, rows) for rows in points]) * scale + location
+            signs = np.stack([signs_of(rows, probes, room) for rows in sets])
+            signs = np.pad(signs, [(0, chunk - len(sets)), (0, 0), (0, 0), (0, 0)])
+            return scored(self.network, self.frame, grid, batch, estimated_trace, signs)
+        trace = full_trace if room * d <= self.config.shape.shared else exact_trace
+        return scored(self.network, self.frame, grid, batch, trace)
 
 
 @eqx.filter_jit
-def scored(network: Any, frame: Frame, grid: Grid, batch: Sets, signs: Any) -> Any:
-    """log p of a chunk of sets, in the coordinates of the frame."""
+def scored(network: Any, frame: Frame, grid: Grid, batch: Sets, trace: Any, signs: Any = None) -> Any:
+    """log p of a chunk of sets, in the coordinates of the frame, computed in 32 bits wherever."""
+    frame = jax.tree.map(lambda number: jnp.asarray(number, jnp.float32), frame)
+
+    def one(sets: Sets, signs: Any) -> Any:
+        way = trace if signs is None else partial(trace, probes=signs)
+        return log_density(network, frame, grid, sets, way)
+
     with jax.default_matmul_precision("highest"):
-        frame = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), frame)
-        if signs is None:
-            return jax.vmap(lambda sets: log_density(network, frame, grid, sets, exact_trace))(batch)
-
-        def one(sets: Sets, signs: Any) -> Any:
-            return log_density(network, frame, grid, sets, partial(estimated_trace, probes=signs))
-
         return jax.vmap(one)(batch, signs)
 
 
 @eqx.filter_jit
 def drawn(network: Any, frame: Frame, nodes: Any, batch: Sets) -> Any:
-    """Noise made into points."""
+    """Noise made into points, in the coordinates of the frame."""
+    frame = jax.tree.map(lambda number: jnp.asarray(number, jnp.float32), frame)
     with jax.default_matmul_precision("highest"):
-        frame = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), frame)
         return jax.vmap(lambda sets: flowed(network, frame, nodes, sets))(batch)
 
 
-def source_of(sets: Any, labels: Any, largest: int) -> Source:
-    if isinstance(sets, str):
-        if sets not in SIMULATED:
-            raise ValueError(f"there is no simulator {sets!r}; there is {', '.join(SIMULATED)}")
-        return SIMULATED[sets]()
-    if labels is not None:
-        sets = [np.asarray(sets)[np.asarray(labels) == label] for label in np.unique(labels)]
-    return Subsets([np.asarray(points, np.float64) for points in sets], largest)
-
-
-def divisions(largest: int, batch: int) -> list[tuple[int, int, int]]:
-    """Ranges of sizes that are padded alike, and how many sets of each a step sees."""
-    parts, smallest, room = [], 1, 4
-    while smallest <= largest:
-        top = min(room, largest)
-        parts.append((smallest, top, max(batch, 1)))
-        smallest, room, batch = top + 1, room * 4, batch // 2
-    return parts
+def signs_of(points: Floats, probes: int, room: int) -> Floats:
+    """Random signs that a set always has, shape (probes, room, d), zeros beyond its points."""
+    seed = int.from_bytes(blake2b(points.tobytes(), digest_size=8).digest(), "little")
+    signs = 2.0 * np.random.default_rng(seed).integers(0, 2, (probes, *points.shape)) - 1.0
+    return np.pad(signs, [(0, 0), (0, room - len(points)), (0, 0)]).astype(np.float32)
 
 
 def room_for(size: int) -> int:
@@ -335,7 +377,18 @@ def room_for(size: int) -> int:
 
 
 def chunk_of(room: int) -> int:
-    """How many sets are scored at once."""
+    """How many sets of a padded size are scored at once."""
     if jax.default_backend() == "cpu":
-        return int(np.clip(256 // room, 4, 64))
-    return int(np.clip(65536 // room, 64, 4096))
+        return min(max(64 // room, 4), 32)
+    return min(max(65536 // room, 64), 4096)
+
+
+def rounded(leaf: Any) -> Any:
+    """Weights as they are after a file of 16 bits."""
+    return leaf.astype(jnp.float16).astype(leaf.dtype) if eqx.is_inexact_array(leaf) else leaf
+
+
+def is_set_diffusion(path: Any) -> bool:
+    """Whether a file of the package is one of these models."""
+    with resources.as_file(path) as file:
+        return about(file).get("format") == FORMAT

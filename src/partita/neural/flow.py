@@ -1,22 +1,22 @@
 """Diffusion of sets, and log p(c) of a set along its probability flow.
 
-Points x are blurred with normal noise, y = x + s·ε, from the smallest s (the resolution of the density) to one
-so large that nothing else is left; u = log s runs linearly, half the log-SNR of Kingma et al. ("Variational
-diffusion models", 2021) with the sign turned.
+Points x are blurred with normal noise, y = x + s·ε, from the smallest s (the resolution of the density) to
+one so large that nothing else is left. u = log s runs linearly; −2u is the log-SNR of Kingma et al.
+("Variational diffusion models", 2021).
 
-If points were x_i ~ N(μ, W) about means μ ~ N(0, B), then y would be normal with covariance W + s² within a set
-and W + nB + s² of its mean. All is computed in the coordinates z that are standard normal under that model,
-at each u (:class:`Frame`). There a normal set stands still, and of others z follows
+If points were x_i ~ N(μ, W) about means μ ~ N(0, B), then y would be normal, with variance W + s² about the
+mean of the set, and W + nB + s² in its direction. All is computed in the coordinates z that are standard normal
+under that model, at each u (:class:`Frame`). There a normal set stands still, and others follow
 
     dz/du = a(u)·v(z, u),    v = E[cos φ·ε − sin φ·x/√W | z],    tan φ = s/√W,    a = sin φ·cos φ,
 
-with W + nB for W in the direction of the mean: v-prediction (Salimans and Ho, 2022). The network says v. What it
-says needs no scaling, since v has variance one at each u, and the more normal the data, the less it has to say.
+with W + nB for W in the direction of the mean: v-prediction (Salimans and Ho, 2022). The network says v. That
+needs no scaling, since v has variance one at each u, and the more normal the data, the less there is to say.
 
-Along the flow d log p(z)/du = −tr ∂(a·v)/∂z. The trace is the integrand of a Radau quadrature in u; z runs from
-one of its nodes to the next by a step of Runge and Kutta's. Three ways to take it: :func:`exact_trace`, which
-uses that points affect each other through a few numbers only; :func:`full_trace`, by all derivatives, for
-tiny sets and for tests; and :func:`estimated_trace`, by random probes (Skilling; Hutchinson).
+Along the flow d log p(z)/du = −tr ∂(a·v)/∂z. The trace is the integrand of a Radau quadrature in u; z runs
+from one of its nodes to the next by a step of Runge and Kutta's. There are three ways to take it:
+:func:`exact_trace` uses that points affect each other through a few numbers only; :func:`full_trace` takes all
+derivatives, for tiny sets and for tests; :func:`estimated_trace` uses random probes (Skilling; Hutchinson).
 """
 
 from __future__ import annotations
@@ -159,9 +159,10 @@ def exact_trace(network: Any, frame: Frame, sets: Sets, z: Any, u: Any) -> Any:
     """The same, by as many derivatives as points have coordinates and shared numbers.
 
     With v_i = G(w_i, m, h), where w_i = z_i − z̄, m = √n·z̄ and h is the summary, ∂v_i/∂z_j is
-    G₁(δ_ij − 1/n) + G₂/√n + G₃·∂h/∂z_j: the first two are the same for all j, and the last has rank ``len(h)``.
+    G₁(δ_ij − 1/n) + G₂/√n + G₃·∂h/∂z_j. The first two concern one point at a time, so that a derivative of all
+    points at once has them all; the last is a product through ``len(h)`` numbers.
     """
-    (n, d), size = z.shape, sets.size
+    d, size = z.shape[1], sets.size
     time = frame.time(u)
     within, mean = divided(z, sets)
     there = sets.mask[:, None]
@@ -273,18 +274,17 @@ def denoising_loss(network: Any, frame: Frame, points: Any, mask: Any, u: Any, k
     noise_key, dropout_key = jax.random.split(key)
     sets = Sets(points, mask, mask.sum().astype(points.dtype))
     noise = jnp.where(mask[:, None], jax.random.normal(noise_key, points.shape), 0.0)
-    total = 0.0
-    halves, targets, weights = [], [], []
+    z, targets, weights = [], [], []
     for spread, x, e in zip(
         frame.spreads(sets.size), divided(points, sets), divided(noise, sets), strict=True
     ):
-        x, s = x / spread, jnp.exp(u) / spread  # tan φ
-        cos = 1.0 / jnp.sqrt(1.0 + s**2)
-        halves.append(cos * (x + s * e))
-        targets.append(cos * (e - s * x))
+        x, tan = x / spread, jnp.exp(u) / spread
+        cos = 1.0 / jnp.sqrt(1.0 + tan**2)
+        z.append(cos * (x + tan * e))
+        targets.append(cos * (e - tan * x))
         weights.append(cos**2)
-    z = joined(*halves, sets)
-    said = prediction(network, frame, sets, z, u, dropout_key)
-    for weight, target, v in zip(weights, targets, said, strict=True):
-        total = total + jnp.sum(weight * (target - v) ** 2)
-    return total / (sets.size * points.shape[-1])
+    said = prediction(network, frame, sets, joined(z[0], z[1], sets), u, dropout_key)
+    errors = [
+        jnp.sum(weight * (target - v) ** 2) for weight, target, v in zip(weights, targets, said, strict=True)
+    ]
+    return (errors[0] + errors[1]) / (sets.size * points.shape[-1])

@@ -4,8 +4,8 @@ By de Finetti, points of an exchangeable set are independent given something tha
 centre. So the best guess of a point without its noise depends on the other points only through what they say
 of that. The network is made alike. A transformer without positions reads all points (:meth:`summary`) and
 says in a few numbers what they share, the same in whatever order they come; each point is then denoised by
-itself, given these numbers (:meth:`noise`). The few numbers are why the divergence that log p(c) needs is exact
-at the price of a few derivatives, however many points there are (see :mod:`partita.neural.flow`).
+itself, given these numbers (:meth:`noise`). Thanks to them the divergence that log p(c) needs takes a few
+derivatives, however many points there are, and is exact (see :mod:`partita.neural.flow`).
 """
 
 from __future__ import annotations

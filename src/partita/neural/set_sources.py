@@ -1,4 +1,4 @@
-"""Where :class:`SetDiffusion` has its sets from: simulated while it learns, or subsets of sets that are given.
+"""Where :class:`SetDiffusion` has its sets from: simulated while it learns, or subsets of given ones.
 
 A source is drawn from inside the compiled loss, from a random key alone, so that training needs no data
 loader and goes on exactly where it stopped.
@@ -19,7 +19,7 @@ from partita._typing import Floats
 
 
 class Moments(NamedTuple):
-    """How points are spread: location and scale of each coordinate, and the share of its variance within sets."""
+    """Location and scale of each coordinate, and the share of its variance that is within sets."""
 
     location: tuple[float, ...]
     scale: tuple[float, ...]
@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class Circles:
-    """Points on circles of one radius with centres uniform on a square, as in ``partita.datasets.circles``."""
+    """Points on circles of one radius with centres uniform on a square, like ``partita.datasets.circles``."""
 
     def __init__(self, radius: float = 0.6, box: float = 5.0, largest: int = 64) -> None:
         self.radius, self.box, self.largest = radius, box, largest

@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--shape", type=json.loads, default={}, help='such as {"width": 64}')
     parser.add_argument("--seed", type=int, default=0)
     options = vars(parser.parse_args())
+    options |= options.pop("shape")
     source, out, seconds = options.pop("source"), options.pop("out"), options.pop("seconds")
     out.mkdir(parents=True, exist_ok=True)
     print(f"{jax.default_backend()}, jax {jax.__version__}", flush=True)
