@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._typing import Array, Integers
+from partita._typing import Array
 from partita.neural.grammar import CLOSED, EMPTY_KEY, OPENING, START, Grammar
 from partita.neural.prefixes import Text
 from partita.neural.serialisation import FIRST as NAME
@@ -37,9 +37,9 @@ class Encoder:
 
     def __init__(self, tokens: Tokens, grammar: Grammar, remembered: int) -> None:
         self.tokens, self.grammar, self.remembered = tokens, grammar, remembered
-        self.known: dict[Fragment, Integers] = {}
+        self.known: dict[Fragment, Array] = {}
 
-    def __call__(self, fragment: Fragment) -> Integers:
+    def __call__(self, fragment: Fragment) -> Array:
         """A fragment's tokens after the symbol that opens it."""
         found = self.known.get(fragment)
         if found is None:
@@ -50,7 +50,7 @@ class Encoder:
             self.known[fragment] = found
         return found
 
-    def row(self, fragments: Sequence[Fragment]) -> Integers:
+    def row(self, fragments: Sequence[Fragment]) -> Array:
         """The tokens of a set of fragments, which are in order."""
         parts: list[Any] = [[FIRST]]
         for k, fragment in enumerate(fragments):
@@ -58,7 +58,7 @@ class Encoder:
         return np.concatenate([*parts, [ENDED]]).astype(np.int32)
 
 
-def text_of(row: Integers) -> Text:
+def text_of(row: Array) -> Text:
     """Tokens and states apart. How many fragments there are is given, so symbols between do not count."""
     counts: Array = (row != FOLLOWED) & (row != ENDED)
     return Text(row % STATE, row // STATE, counts)
@@ -84,8 +84,7 @@ class Words:
     def renamed(self, fragments: list[Fragment], rng: np.random.Generator) -> list[Fragment]:
         """The fragments with other words in their names, the same for the same, in order."""
         words = {word for fragment in fragments for word in words_of(fragment)} & self.replaceable
-        chosen = rng.integers(len(self.words), size=len(words)) if words else []
-        other = {word: self.words[k] for word, k in zip(sorted(words), chosen, strict=True)}
+        other = {word: self.words[rng.integers(len(self.words))] for word in sorted(words)}
         return sorted(with_words(fragment, other) for fragment in fragments)
 
 
@@ -134,10 +133,10 @@ class Batches:
         self.sources, self.encoder, self.n_tokens, self.seed = sources, encoder, n_tokens, seed
         self.lock = threading.Lock()
         self.epoch, self.first = -1, 0  # the epoch at hand, and the step after it
-        self.waiting: dict[int, list[Integers]] = {length: [] for length in LENGTHS}
-        self.ready: dict[int, list[Integers]] = {}  # rows of the steps to come
+        self.waiting: dict[int, list[Array]] = {length: [] for length in LENGTHS}
+        self.ready: dict[int, list[Array]] = {}  # rows of the steps to come
 
-    def __call__(self, step: int) -> tuple[Integers, Integers]:
+    def __call__(self, step: int) -> tuple[Array, Array]:
         """Rows of tokens with their states, padded with the end symbol, and how many of each to learn."""
         with self.lock:
             while step >= self.first:
@@ -150,7 +149,7 @@ class Batches:
             batch[k, : len(row)], sizes[k] = row, len(row) - 1
         return batch, sizes
 
-    def whole_epoch(self) -> list[tuple[Integers, Integers]]:
+    def whole_epoch(self) -> list[tuple[Array, Array]]:
         """All batches of the first epoch, with those that are not full."""
         self._draw_epoch(to_the_last=True)
         return [self(step) for step in range(self.first)]
@@ -169,16 +168,16 @@ class Batches:
                     self.waiting[length].append(row)
         full = []
         for length, rows in self.waiting.items():
-            rng.shuffle(rows)  # type: ignore[arg-type]
+            rng.shuffle(rows)
             size = self._rows(length)
             while len(rows) >= (1 if to_the_last else size):
                 full.append([rows.pop() for _ in range(min(size, len(rows)))])
-        rng.shuffle(full)  # type: ignore[arg-type]
+        rng.shuffle(full)
         for rows in full:
             self.ready[self.first] = rows
             self.first += 1
 
-    def _drawn(self, source: Entities, fragments: list[Fragment], rng: np.random.Generator) -> Integers:
+    def _drawn(self, source: Entities, fragments: list[Fragment], rng: np.random.Generator) -> Array:
         """A random set of one entity's fragments."""
         n = len(fragments)
         k = min(int(np.exp(rng.random() * np.log(n + 1))), n)

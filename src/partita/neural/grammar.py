@@ -74,7 +74,7 @@ class Grammar:
                 following[8 * place : 8 * place + 8, token][allowed] = 8 * then + expected[allowed]
         self.following: Array = following
 
-    def states(self, tokens: Integers, state: int = 8 * START + WHOLE) -> Integers:
+    def states(self, tokens: Array, state: int = 8 * START + WHOLE) -> Array:
         """The state before each token of a sequence; ValueError names the first that is forbidden."""
         found = np.empty(len(tokens), np.int32)
         for k, token in enumerate(tokens.tolist()):

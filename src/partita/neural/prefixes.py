@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._typing import Array, Floats, Integers
+from partita._typing import Array, Floats
 from partita.neural.transformer import Transformer, log_probabilities, read_block
 
 BLOCK = 32  # tokens
@@ -29,8 +29,8 @@ NOWHERE = 0  # a page that is written and never read
 class Text(NamedTuple):
     """A sequence of tokens, the grammar's state before each, and whether its probability counts."""
 
-    tokens: Integers
-    states: Integers
+    tokens: Array
+    states: Array
     counts: Array
 
 

@@ -39,7 +39,7 @@ class Tokens:
     def bytes_of(self, token: int) -> bytes:
         """What a piece stands for."""
         alphabet = byte_alphabet()
-        return bytes(alphabet[letter] for letter in self._tokenizer.id_to_token(token - N_SYMBOLS))
+        return bytes(alphabet[letter] for letter in self._tokenizer.id_to_token(token - N_SYMBOLS) or "")
 
     def of_fragment(self, fragment: Fragment) -> list[int]:
         """A fragment's tokens after the symbol that opens it."""
