@@ -23,8 +23,10 @@ X, TRUTH = pt.datasets.circles(n_clusters=3, sizes=(5, 6), random_state=0)
 
 
 @pytest.fixture(autouse=True)
-def fakes(monkeypatch):
+def fakes(monkeypatch, tmp_path):
     """Closed forms in place of networks, and of the bigram whatever reads fragments."""
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path / "jax"))
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     networks.install(monkeypatch)
     monkeypatch.setattr(neural, "bigram", lambda: pt.Record({"name": pt.Text(), "born": pt.Text()}))
     yield

@@ -6,7 +6,9 @@ clustering goes without one on circles, and has m′ = 100 on fragments, as in t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import partita as pt
@@ -69,6 +71,8 @@ def is_network(kind: str, models: tuple[str, ...]) -> bool:
 def network(kind: str, models: tuple[str, ...], default: str = "") -> Network:
     """The network that a name or a file of weights stands for; ValueError says what does without."""
     own = kind if kind in KINDS else next(model for model in models if model in KINDS)
+    kept = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "partita" / "jax"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(kept))  # for the processes that come later
     try:
         return Network(KINDS[own], kind if kind.endswith(WEIGHTS) else default)
     except ImportError as error:
