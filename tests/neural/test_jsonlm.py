@@ -133,7 +133,9 @@ def is_document(ids: tuple[int, ...]) -> bool:
         return False
     if not (isinstance(found, list) and found and all(isinstance(item, list) and item for item in found)):
         return False
-    if not all(pair[0] and isinstance(pair[1], list) and pair[1] and all(pair[1]) for item in found for pair in item):
+    if not all(
+        pair[0] and isinstance(pair[1], list) and pair[1] and all(pair[1]) for item in found for pair in item
+    ):
         return False
     expected = [SET]
     for k, item in enumerate(found):

@@ -158,4 +158,5 @@ def published(name: str, n_clusters: int, quick: bool) -> tuple[Mapping[str, Pub
 
 def bigram() -> Any:
     """The paper's surrogate for fragments."""
-    return pt.Ngram(n=2, attribute="name")
+    options: dict[str, Any] = {"n": 2, "attribute": "name"}
+    return pt.Ngram(**options)

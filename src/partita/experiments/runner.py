@@ -29,6 +29,7 @@ from partita.experiments.experiment import (
 )
 
 N_CHECKS = 20  # along a stream
+FEW_CHECKS = 10  # with a network, which is asked ahead within a batch
 N_MOMENTS = 40  # of an offline method's history
 OFFLINE = (GIBBS, METROPOLIS, AGGLOMERATIVE)
 Run = dict[str, Any]
@@ -82,7 +83,8 @@ def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
     clock = time.perf_counter if experiment.neural else time.process_time
     if setting.method in OFFLINE:
         return run | {"max_minutes": experiment.max_minutes} | offline(method, X, truth, clock)
-    run |= stream(method, X, truth, setting.sweeps, clock)
+    checks = FEW_CHECKS if experiment.neural else N_CHECKS
+    run |= stream(method, X, truth, setting.sweeps, clock, checks)
     if experiment.neural and replication == 0 and setting.method == SPLIT:
         run["picture"] = picture(method.posterior_)
     if setting.alone:  # what the black box thinks of it
@@ -111,10 +113,15 @@ def picture(posterior: Any) -> Run:
 
 
 def stream(
-    sampler: Any, X: Any, truth: Integers | None, sweeps: int, clock: Callable[[], float] = time.process_time
+    sampler: Any,
+    X: Any,
+    truth: Integers | None,
+    sweeps: int,
+    clock: Callable[[], float] = time.process_time,
+    n_checks: int = N_CHECKS,
 ) -> Run:
     """Feed the data in batches, measuring after each; only the sampler's own work is timed."""
-    seen = np.unique(np.linspace(0, len(X), N_CHECKS + 1).astype(int))[1:]
+    seen = np.unique(np.linspace(0, len(X), n_checks + 1).astype(int))[1:]
     seconds, online, start = 0.0, [], 0
     for stop in seen:
         began = clock()
