@@ -158,5 +158,4 @@ def published(name: str, n_clusters: int, quick: bool) -> tuple[Mapping[str, Pub
 
 def bigram() -> Any:
     """The paper's surrogate for fragments."""
-    options: dict[str, Any] = {"n": 2, "attribute": "name"}
-    return pt.Ngram(**options)
+    return pt.Ngram(n=2, attribute="name")

@@ -190,14 +190,15 @@ class BlackBox(Model):
     ) -> Self:
         """Calibrate: the temperature and offset under which labelled data are clustered as their labels say.
 
-        They maximise the conditional likelihood of the labels against alternatives (paper, "Model
-        calibration"): each observation's true cluster against others and one of its own, and two clusters
-        against their union or one against a division of it. All alternatives are scored in one call.
+        They maximise the conditional likelihood of the labels (paper, "Model calibration"): that of each
+        observation's true cluster among some others and one of its own, given the true clusters of those
+        before it. All are scored in one call.
 
         Parameters
         ----------
         X : observations
-            A labelled sample; it costs about ``n_alternatives`` + 3 evaluations an observation.
+            A labelled sample; it costs up to 2 ``n_alternatives`` + 1 evaluations an observation. Its order
+            counts: let it be that of a stream, or a random one.
         labels : array of shape (n,)
             True clusters.
         alpha : float

@@ -7,16 +7,16 @@ With log p′(c) = b·log p(c) + offset, b = 1/temperature, the posterior densit
 is linear in b and the offset,
 
 so the log-probability of the true clustering among a few alternatives is that of a logistic regression, and
-concave in both. Summed over many small sets of alternatives, it is a composite likelihood (Besag 1975). Each
-set must be one that might have been drawn whichever of its members were the truth, or it needs a correction,
-so that the maximum is where it should be if the labels are a draw from such a posterior. There are two kinds:
+concave in both. The alternatives are those that a sampler has: the cluster of each observation, given the
+true clusters of those before it, or one of its own. So small clusters and new ones count as in a stream, and
 
-- an observation's cluster given all others: some of the clusters, and one of its own. They are the best under
-  the surrogate, which does not know where the observation belongs; where the truth is not among them the
-  observation says nothing. Without a surrogate they are the truth and others drawn at random: a set with r of
-  K clusters is K/r times as likely to be drawn if the truth is one of the r, which is added to their weights.
-- two observations drawn at random: their clusters united, if they are apart, or their common cluster divided
-  at random between them, if they are not (Jain and Neal 2004). A division of n is one of 2^(n−2).
+    Σ_x log p(cluster of x | clusters of those before x)
+
+is a composite likelihood (Besag 1975), greatest where it should be if the labels are a draw from such a
+posterior. Not all clusters are looked at, but some that might have been whichever were the truth: the best
+under the surrogate, which does not know where the observation belongs; where the truth is not among them the
+observation says nothing. Without a surrogate they are the truth and others drawn at random: a set with r of K
+clusters is K/r times as likely to be drawn if the truth is one of the r, which is added to their weights.
 
 A weak normal prior, b ~ N(1, 10²) and offset ~ N(0, 100²), holds where the labels leave a direction open.
 """
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from partita._estimator import check_finite, log_of, whole
 from partita._labels import label_codes
@@ -77,12 +77,8 @@ def calibrated(model: B, X: Any, labels: Any, alpha: float, n_alternatives: int,
     raw = copy.copy(model).set_params(temperature=1.0, offset=0.0)
     raw.check(n_features_of(X))
     rng, sets = np.random.default_rng(random_state), Sets()
-    members = [set(np.flatnonzero(codes == k).tolist()) for k in range(codes.max() + 1)]
     options = _best(raw, X, codes, n_alternatives) if raw.surrogate is not None else None
-    choices = [
-        *_moves(codes, members, options, n_alternatives, rng, sets),
-        *_pairs(codes, members, rng, sets),
-    ]
+    choices = _choices(codes, options, n_alternatives, rng, sets)
     evaluator = raw.evaluator()
     numbers = evaluator.add(X)
     asked = [numbers[list(s)] for s in sets.place]
@@ -103,76 +99,55 @@ def _validated(model: BlackBox, X: Any) -> Any:
 
 
 def _best(model: BlackBox, X: Any, codes: Integers, r: int) -> list[list[int]]:
-    """For each observation the r best clusters under the surrogate, without itself."""
+    """For each observation the r best clusters of those before it, under the surrogate."""
     from partita.offline.partition import new_partition, put_in, take_out  # made of models, like the sampler
     from partita.offline.summaries import summaries_of
 
     assert model.surrogate is not None
     partition = new_partition(codes)
     summaries = summaries_of(model.surrogate, X, partition)
-    found = []
     for x in range(len(X)):
-        origin = take_out(partition, x)
-        summaries.shrink(origin, x)
-        others = partition.used[1:].copy()
-        gains = summaries.gains(x, np.append(0, others))[1:]
-        found.append((others[np.argsort(-gains, kind="stable")[:r]] - 1).tolist())
-        summaries.grow(put_in(partition, x, origin if partition.size[origin] else 0), x)
+        summaries.shrink(take_out(partition, x), x)
+    found = []
+    slot_of: dict[int, int] = {}
+    label_of: dict[int, int] = {}
+    for x, own in enumerate(codes.tolist()):
+        slots = partition.used[1:].copy()
+        gains = summaries.gains(x, np.append(0, slots))[1:]
+        found.append([label_of[slot] for slot in slots[np.argsort(-gains, kind="stable")[:r]].tolist()])
+        slot = int(put_in(partition, x, slot_of.get(own, 0)))
+        summaries.grow(slot, x)
+        slot_of[own], label_of[slot] = slot, own
     return found
 
 
-def _moves(
-    codes: Integers,
-    members: list[set[int]],
-    options: list[list[int]] | None,
-    r: int,
-    rng: np.random.Generator,
-    sets: Sets,
+def _choices(
+    codes: Integers, options: list[list[int]] | None, r: int, rng: np.random.Generator, sets: Sets
 ) -> list[Choice]:
-    """Each observation's cluster given all others."""
+    """Each observation's cluster given those before it."""
     choices = []
+    members: dict[int, list[int]] = {}
     for x, own in enumerate(codes.tolist()):
-        alone = len(members[own]) == 1
-        n_others = len(members) - alone
+        new = own not in members
         if options is None:
-            drawn = rng.permutation([k for k in range(len(members)) if k != own])
-            clusters = ([] if alone else [own]) + drawn[: r - (not alone)].tolist()
-            correction = math.log(n_others / len(clusters)) if clusters else 0.0
+            drawn = rng.permutation([k for k in members if k != own])
+            clusters = ([] if new else [own]) + drawn[: r - (not new)].tolist()
+            correction = math.log(len(members) / len(clusters)) if clusters else 0.0
         else:
             clusters, correction = options[x], 0.0
-        if not (alone or own in clusters):
-            continue
-        weights = [0.0]
-        signs = [[(1, sets([x]))]]
-        counts = [1]
-        for k in sorted(clusters, key=lambda k: k != own):
-            rest = members[k] - {x}
-            weights.append(math.log(len(rest)) + correction)
-            signs.append([(1, sets(rest | {x})), (-1, sets(rest))])
-            counts.append(0)
-        order = list(range(len(weights))) if alone else [1, 0, *range(2, len(weights))]
-        choices.append(
-            Choice([weights[k] for k in order], [signs[k] for k in order], [counts[k] for k in order])
-        )
-    return choices
-
-
-def _pairs(codes: Integers, members: list[set[int]], rng: np.random.Generator, sets: Sets) -> list[Choice]:
-    """The clusters of two observations, united or divided: as many times as there are observations."""
-    choices = []
-    for _ in range(len(codes)):
-        i, j = rng.choice(len(codes), 2, replace=False).tolist()
-        if codes[i] != codes[j]:
-            first, second = members[codes[i]], members[codes[j]]
-        else:
-            first = {x for x in members[codes[i]] if x == i or (x != j and rng.random() < 0.5)}
-            second = members[codes[i]] - first
-        n = len(first) + len(second)
-        apart = float(gammaln(len(first)) + gammaln(len(second)))
-        together = float(gammaln(n)) - (n - 2) * math.log(2.0)  # one of so many divisions was drawn
-        signs = [[(1, sets(first)), (1, sets(second))], [(1, sets(first | second))]]
-        truth = slice(None) if codes[i] != codes[j] else slice(None, None, -1)  # which comes first
-        choices.append(Choice([apart, together][truth], signs[truth], [1, 0][truth]))
+        if new or own in clusters:
+            alone = (0.0, [(1, sets([x]))], 1)
+            joined = [
+                (
+                    math.log(len(members[k])) + correction,
+                    [(1, sets([*members[k], x])), (-1, sets(members[k]))],
+                    0,
+                )
+                for k in sorted(clusters, key=lambda k: k != own)
+            ]
+            ordered = [alone, *joined] if new else [joined[0], alone, *joined[1:]]
+            choices.append(Choice(*map(list, zip(*ordered, strict=True))))
+        members.setdefault(own, []).append(x)
     return choices
 
 

@@ -73,6 +73,7 @@ class JsonLM:
     """
 
     lookahead = 32  # observations to propose for at once, in a black box
+    alpha = 1.0  # the concentration that it is calibrated for
 
     def __init__(
         self, network: Transformer, tokens: Tokens, temperature: float = 1.0, offset: float = 0.0
