@@ -22,7 +22,7 @@ from partita.neural.diffusion import SetDiffusion
 
 SIZES = (1, 2, 3, 4, 6, 10, 16, 25, 40, 60)
 STEPS = (6, 8, 12, 16, 24, 32)
-FINE = 160
+FINE = 64
 
 
 def sets_of(

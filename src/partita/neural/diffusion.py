@@ -3,7 +3,7 @@
 The mathematics is in :mod:`partita.neural.flow`, the network in :mod:`partita.neural.set_network`. Here
 clusters are checked, put into a canonical order and scored in compiled programs of a few shapes. A cluster's
 score depends on nothing but its points, to the last bit: the shape is chosen by its own size, the number of
-sets that are scored at once belongs to the shape, and random probes, where asked for, are seeded by the points.
+sets that are scored at once belongs to the shape, and random probes are seeded by the points.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Config(NamedTuple):
 class SetDiffusion:
     """log p(c) of sets of points, as a diffusion model has learnt it from sets of points.
 
-    A function from clusters to log-likelihoods for :class:`partita.BlackBox`, like the paper's for its circles:
-    a variational diffusion model (Kingma et al., 2021) whose network is a transformer without positions, and
+    A function from clusters to log-likelihoods for :class:`partita.BlackBox`, like the paper's of circles: a
+    variational diffusion model (Kingma et al., 2021) whose network is a transformer without positions, and
     whose log-likelihoods are integrals along the probability flow.
 
     Parameters

@@ -5,8 +5,8 @@ one so large that nothing else is left. u = log s runs linearly; −2u is the lo
 ("Variational diffusion models", 2021).
 
 If points were x_i ~ N(μ, W) about means μ ~ N(0, B), then y would be normal, with variance W + s² about the
-mean of the set, and W + nB + s² in its direction. All is computed in the coordinates z that are standard normal
-under that model, at each u (:class:`Frame`). There a normal set stands still, and others follow
+mean of the set, and W + nB + s² in its direction. All is computed in the coordinates z that are standard
+normal under that model, at each u (:class:`Frame`). There a normal set stands still, and others follow
 
     dz/du = a(u)·v(z, u),    v = E[cos φ·ε − sin φ·x/√W | z],    tan φ = s/√W,    a = sin φ·cos φ,
 
@@ -15,8 +15,8 @@ needs no scaling, since v has variance one at each u, and the more normal the da
 
 Along the flow d log p(z)/du = −tr ∂(a·v)/∂z. The trace is the integrand of a Radau quadrature in u; z runs
 from one of its nodes to the next by a step of Runge and Kutta's. There are three ways to take it:
-:func:`exact_trace` uses that points affect each other through a few numbers only; :func:`full_trace` takes all
-derivatives, for tiny sets and for tests; :func:`estimated_trace` uses random probes (Skilling; Hutchinson).
+:func:`exact_trace` uses that points affect each other through a few numbers only; :func:`full_trace` takes
+all derivatives, for tiny sets and for tests; :func:`estimated_trace` has random probes (Skilling; Hutchinson).
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ def exact_trace(network: Any, frame: Frame, sets: Sets, z: Any, u: Any) -> Any:
     """The same, by as many derivatives as points have coordinates and shared numbers.
 
     With v_i = G(w_i, m, h), where w_i = z_i − z̄, m = √n·z̄ and h is the summary, ∂v_i/∂z_j is
-    G₁(δ_ij − 1/n) + G₂/√n + G₃·∂h/∂z_j. The first two concern one point at a time, so that a derivative of all
-    points at once has them all; the last is a product through ``len(h)`` numbers.
+    G₁(δ_ij − 1/n) + G₂/√n + G₃·∂h/∂z_j. The first two concern one point at a time: a derivative of all points
+    at once has them all. The last is a product through ``len(h)`` numbers.
     """
     d, size = z.shape[1], sets.size
     time = frame.time(u)

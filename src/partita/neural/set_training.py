@@ -71,7 +71,7 @@ def batch_loss(frame: Frame, source: Source, batch: int, network: Any, _: Any, k
 
 
 def part_loss(frame: Frame, source: Source, part: tuple[int, int, int], network: Any, key: Any) -> Any:
-    """Losses of sets that are padded alike. Their u are spread evenly (Kingma et al., appendix I.1)."""
+    """Losses of sets that are padded alike. Their u are spread evenly, as in Kingma et al. (2021)."""
     smallest, largest, number = part
     sizes_key, points_key, noise_key, u_key = jax.random.split(key, 4)
     low, high = math.log(smallest), math.log(largest + 1.0)
