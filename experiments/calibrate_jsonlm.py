@@ -67,8 +67,8 @@ def main() -> None:
     surrogate = pt.Ngram(n=2, attribute="name").fit_prior(fragments, labels)
     model = JsonLM.load(given.weights)
     fitted = model.calibrate(fragments, labels, surrogate, n_alternatives=given.alternatives)
-    print(f"{len(fragments)} fragments of {len(set(labels))} entities: temperature {fitted.temperature:.3f}, "
-          f"offset {fitted.offset:.3f}")  # fmt: skip
+    print(f"{len(fragments)} fragments of {len(set(labels))} entities: temperature {fitted.temperature!r}, "
+          f"offset {fitted.offset!r}")  # fmt: skip
     fitted.save(given.output)
 
 
