@@ -51,7 +51,9 @@ def random_model(dimension: int = 2, seed: int = 0, size: float = 0.3) -> SetDif
     config = config_of(dimension)
     network = SetNetwork(config.shape, jax.random.key(seed))
     keys = iter(jax.random.split(jax.random.key(seed + 1), 100))
-    noisy = [layer.weight + size * jax.random.normal(next(keys), layer.weight.shape) for layer in outer(network)]
+    noisy = [
+        layer.weight + size * jax.random.normal(next(keys), layer.weight.shape) for layer in outer(network)
+    ]
     network = eqx.tree_at(lambda n: [layer.weight for layer in outer(n)], network, noisy)
     return SetDiffusion(jax.tree.map(diffusion.rounded, network), config)
 
@@ -125,9 +127,7 @@ def test_what_stands_in_the_padding_has_no_influence():
     clean = padded(MODEL, rows, 5)
     within = jnp.asarray(rng_rows := np.random.default_rng(4).normal(size=(5, 2)).astype(np.float32))
     dirty = within.at[3:].set(1e3)
-    told = [
-        MODEL.network.summary(x, jnp.ones(2), clean.mask, clean.size, 0.4) for x in (within, dirty)
-    ]
+    told = [MODEL.network.summary(x, jnp.ones(2), clean.mask, clean.size, 0.4) for x in (within, dirty)]
     assert rng_rows.shape == (5, 2)
     assert np.array_equal(*told)
 
@@ -342,7 +342,9 @@ def test_odd_calls_have_answers():
 
 def test_circles_are_drawn_as_in_the_datasets():
     source = Circles()
-    drawn = np.asarray(jax.vmap(lambda key: source.draw(key, 5, 8))(jax.random.split(jax.random.key(0), 4000)))
+    drawn = np.asarray(
+        jax.vmap(lambda key: source.draw(key, 5, 8))(jax.random.split(jax.random.key(0), 4000))
+    )
     assert drawn.shape == (4000, 8, 2)
     for rows in drawn[:20]:  # all at distance 0.6 from a centre that three of them determine
         sides = 2.0 * (rows[1:3] - rows[0]), (rows[1:3] ** 2).sum(axis=1) - (rows[0] ** 2).sum()
@@ -372,7 +374,9 @@ def test_subsets_are_subsets_of_one_set_that_is_large_enough():
 
 def test_moments_are_found():
     rng = np.random.default_rng(9)
-    sets = [[3.0, -1.0] + rng.normal(size=2) * [2.0, 1.0] + 0.5 * rng.normal(size=(8, 2)) for _ in range(2000)]
+    sets = [
+        [3.0, -1.0] + rng.normal(size=2) * [2.0, 1.0] + 0.5 * rng.normal(size=(8, 2)) for _ in range(2000)
+    ]
     moments = moments_of(sets)
     assert moments.location == pytest.approx((3.0, -1.0), abs=0.2)
     assert moments.scale == pytest.approx((math.sqrt(4.25), math.sqrt(1.25)), rel=0.05)
@@ -411,7 +415,9 @@ def test_learning_lowers_the_distance_to_the_truth():
     model = SetDiffusion.train(sets, steps=600, batch=256, rate=5e-3, dropout=0.0, every=600, **SMALL)
     for size in (1, 2, 3):
         held = [rng.choice([-1.0, 1.0]) + 0.2 * rng.normal(size=(size, 1)) for _ in range(300)]
-        true = [logsumexp([norm(side, 0.2).logpdf(x).sum() for side in (-1.0, 1.0)]) - math.log(2) for x in held]
+        true = [
+            logsumexp([norm(side, 0.2).logpdf(x).sum() for side in (-1.0, 1.0)]) - math.log(2) for x in held
+        ]
         assert np.mean(true - model(held)) / size < 0.1
 
 
@@ -437,7 +443,9 @@ def test_the_loss_of_a_perfect_network_is_the_conditional_variance():
 
     def one(key):
         x_key, mean_key, key = jax.random.split(key, 3)
-        x = math.sqrt(0.2) * jax.random.normal(x_key, (4, 2)) + math.sqrt(0.8) * jax.random.normal(mean_key, (2,))
+        x = math.sqrt(0.2) * jax.random.normal(x_key, (4, 2)) + math.sqrt(0.8) * jax.random.normal(
+            mean_key, (2,)
+        )
         return denoising_loss(model.network, model.frame, x, jnp.ones(4, bool), u, key)
 
     noise = math.exp(2.0 * u)

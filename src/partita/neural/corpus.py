@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ FIRST, OPENED, FOLLOWED, ENDED = (
     place * 8 * STATE + symbol
     for place, symbol in ((START, SET), (OPENING, OPEN), (CLOSED, NEXT), (CLOSED, END))
 )
+BEGIN, FINISH = np.array([FIRST], np.int32), np.array([ENDED], np.int32)
 LENGTHS = (32, 64, 128, 256, 512, 1024, 2048)  # of the rows of a batch
 COMMON = 1 / 500  # of the words in names: such as are no names themselves
 
@@ -40,11 +41,12 @@ class Encoder:
         self.known: dict[Fragment, Array] = {}
 
     def __call__(self, fragment: Fragment) -> Array:
-        """A fragment's tokens after the symbol that opens it."""
+        """The tokens of a fragment that is not the first."""
         found = self.known.get(fragment)
         if found is None:
             ids = np.array(self.tokens.of_fragment(fragment), np.int32)
-            found = ids + STATE * self.grammar.states(ids, 8 * EMPTY_KEY)
+            states = self.grammar.states(ids, 8 * EMPTY_KEY)
+            found = np.concatenate([[FOLLOWED], ids + STATE * states]).astype(np.int32)
             if len(self.known) >= self.remembered:
                 self.known.clear()
             self.known[fragment] = found
@@ -52,10 +54,10 @@ class Encoder:
 
     def row(self, fragments: Sequence[Fragment]) -> Array:
         """The tokens of a set of fragments, which are in order."""
-        parts: list[Any] = [[FIRST]]
-        for k, fragment in enumerate(fragments):
-            parts += [[FOLLOWED if k else OPENED], self(fragment)]
-        return np.concatenate([*parts, [ENDED]]).astype(np.int32)
+        found = np.concatenate([BEGIN, *map(self, fragments), FINISH])
+        if fragments:
+            found[1] = OPENED
+        return found
 
 
 def text_of(row: Array) -> Text:

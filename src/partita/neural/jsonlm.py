@@ -82,6 +82,7 @@ class JsonLM:
         self.temperature, self.offset = temperature, offset
         self.grammar = Grammar(tokens)
         self._encoder = Encoder(tokens, self.grammar, REMEMBERED)
+        self._ordered: dict[int, tuple[Mapping[str, Any], Fragment]] = {}
         self._scorer: PrefixScorer | None = None
 
     # ------------------------------------------------------------------ scores
@@ -99,7 +100,20 @@ class JsonLM:
 
     def _canonical(self, cluster: Sequence[Mapping[str, Any]]) -> list[Fragment]:
         """The fragments of a cluster that say something, in order."""
-        return sorted(filter(None, map(canonical, cluster)))
+        return sorted(filter(None, map(self._in_order, cluster)))
+
+    def _in_order(self, fragment: Mapping[str, Any]) -> Fragment:
+        """The fragment in its one order, found by where it is if it still says what it said."""
+        known = self._ordered.get(id(fragment))
+        if known is not None and known[0] == fragment:
+            return known[1]
+        found = canonical(fragment)
+        texts = {k: v if isinstance(v, str) else list(v) for k, v in fragment.items() if is_text(v)}
+        if len(texts) == len(fragment):  # of equal numbers, 1 and True say different things
+            if len(self._ordered) >= REMEMBERED:
+                self._ordered.clear()
+            self._ordered[id(fragment)] = texts, found
+        return found
 
     def text(self, fragments: Sequence[Fragment]) -> Text:
         """The tokens of a set of canonical fragments, which are in order."""
@@ -156,7 +170,7 @@ class JsonLM:
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies and other processes: without what is remembered."""
-        return self.__dict__ | {"_scorer": None}
+        return self.__dict__ | {"_scorer": None, "_ordered": {}}
 
     # ------------------------------------------------------------------ learning
 
@@ -198,6 +212,11 @@ class JsonLM:
         """
         fitted = BlackBox(self.log_likelihood, surrogate).fit_prior(fragments, labels, **options)
         return type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a text, or a list of texts."""
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
 
 
 def log_orders(fragments: Sequence[Fragment]) -> float:

@@ -117,7 +117,7 @@ class PrefixScorer:
         """Texts whose blocks all have room in the pool, those that begin alike together."""
         group: list[int] = []
         room = self.n_pages
-        for k in sorted(range(len(texts)), key=lambda k: texts[k].tokens.tolist()):
+        for k in sorted(range(len(texts)), key=lambda k: texts[k].tokens.tobytes()):
             needed = len(texts[k].tokens) // BLOCK + 1
             if needed > room and group:
                 yield group
