@@ -21,7 +21,7 @@ from benchmarks.circle_density import draw, log_densities
 from partita.neural.diffusion import SetDiffusion
 
 SIZES = (1, 2, 3, 4, 6, 10, 16, 25, 40, 60)
-STEPS = (6, 8, 12, 16, 24, 32)
+STEPS = (6, 8, 10, 12, 16, 24)
 FINE = 64
 
 
