@@ -111,8 +111,8 @@ def gregory(first: float, last: float, steps: int) -> Grid:
     weights[-3:] += ENDS[::-1]
     weights *= (last - first) / steps
     nodes, room = np.linspace(first, last, steps + 1), (0, MOST_NODES - steps - 1)
-    nodes, weights = (np.pad(row, room).astype(np.float32) for row in (nodes, weights))
-    return Grid(nodes, weights, np.int32(steps + 1))
+    padded = [np.pad(row, room).astype(np.float32) for row in (nodes, weights)]
+    return Grid(padded[0], padded[1], np.int32(steps + 1))
 
 
 def divided(z: Any, sets: Sets) -> tuple[Any, Any]:
