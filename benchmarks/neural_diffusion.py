@@ -1,8 +1,8 @@
 """How good the set diffusion of circles is: against the true density and a fine integration, and how fast.
 
-python -m benchmarks.neural_diffusion [--weights FILE] [--sets N]
+python -m benchmarks.neural_diffusion [--weights FILE] [--sets N] [--sizes N ...] [--parts NAME ...] [--plain]
 
-Also trains one on the Gaussian toy, where the truth has a closed form (--toy).
+Also trains one on the Gaussian toy, where the truth has a closed form (--toy STEPS).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.circle_density import draw, log_densities
 from partita.neural.diffusion import SetDiffusion
 
 SIZES = (1, 2, 3, 4, 6, 10, 16, 25, 40, 60)
-STEPS = (6, 8, 12, 16, 24, 32)
+STEPS = (6, 8, 10, 12, 16, 24)
 FINE = 64
 
 
@@ -36,6 +36,7 @@ def sets_of(
 
 
 def by_size(values: np.ndarray, number: int) -> np.ndarray:
+    """A row for each size."""
     return values.reshape(-1, number)
 
 
@@ -140,8 +141,8 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--weights", type=Path)
-    parser.add_argument("--sets", type=int, default=64)
-    parser.add_argument("--toy", type=int, default=0)
+    parser.add_argument("--sets", type=int, default=32)
+    parser.add_argument("--toy", type=int, default=300, help="steps; 0 for none")
     parser.add_argument("--plain", action="store_true", help="keep nothing")
     parser.add_argument("--parts", nargs="*", default=["accuracy", "integration", "speed", "probing"])
     parser.add_argument("--sizes", nargs="*", type=int, default=SIZES)

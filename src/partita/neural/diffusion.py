@@ -30,9 +30,9 @@ from partita.neural.flow import (
     exact_trace,
     flowed,
     full_trace,
+    gregory,
     log_density,
     log_volume,
-    radau,
     unwhitened,
     whitened,
 )
@@ -45,6 +45,7 @@ from partita.neural.weights import about, arrays_of, halved, load, save
 __all__ = ["SIMULATED", "Config", "SetDiffusion"]
 
 FORMAT = "partita set diffusion 1"
+STEPS = 10
 LAST = 10.0  # the largest noise, in units of the scale of the data
 
 
@@ -60,7 +61,7 @@ class Config(NamedTuple):
     resolution : float
         The smallest noise, as a share of the standard deviation of points about their set's mean.
     steps : int
-        Nodes of the integration.
+        Of the integration.
     probes : int
         Of the trace; 0 for the exact one.
     source : dict
@@ -238,7 +239,7 @@ class SetDiffusion:
         if dropout is None:
             dropout = 0.0 if isinstance(sets, str) else 0.05
         shape = Shape(len(source.moments.location), width, blocks, heads, shared, layers, dropout)
-        config = Config(shape, source.moments, resolution, 12, 0, source.about())
+        config = Config(shape, source.moments, resolution, STEPS, 0, source.about())
         average = 1.0 - 1.0 / min(max(steps / 20.0, 10.0), 2000.0)
         plan = Plan(steps, rate, warmup=min(500, steps // 10 + 1), floor=0.005, average=average, seed=seed)
         network = learnt(
@@ -267,13 +268,13 @@ class SetDiffusion:
         ----------
         clusters : list of arrays of shape (n, d), or of lists of points
         steps : int, optional
-            Nodes of the integration; the more, the more exact.
+            Of the integration; the more, the more exact.
         probes : int, optional
             Random probes of the trace, which are drawn from the set itself; 0 for the exact trace.
         """
         steps = self.config.steps if steps is None else steps
         probes = self.config.probes if probes is None else probes
-        grid = radau(self.frame.first, self.frame.last, steps)
+        grid = gregory(self.frame.first, self.frame.last, steps)
         sets = [self._canonical(k, cluster) for k, cluster in enumerate(clusters)]
         rooms = np.array([room_for(len(points)) for points in sets], np.intp)
         chosen = [

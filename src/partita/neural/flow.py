@@ -13,10 +13,11 @@ normal under that model, at each u (:class:`Frame`). There a normal set stands s
 with W + nB for W in the direction of the mean: v-prediction (Salimans and Ho, 2022). The network says v. That
 needs no scaling, since v has variance one at each u, and the more normal the data, the less there is to say.
 
-Along the flow d log p(z)/du = −tr ∂(a·v)/∂z. The trace is the integrand of a Radau quadrature in u; z runs
-from one of its nodes to the next by a step of Runge and Kutta's. There are three ways to take it:
+Along the flow d log p(z)/du = −tr ∂(a·v)/∂z. z runs from node to node of an even grid in u by steps of Runge
+and Kutta's, and the trace at the nodes is integrated (:func:`gregory`). There are three ways to take it:
 :func:`exact_trace` uses that points affect each other through a few numbers only; :func:`full_trace` takes
-all derivatives, for tiny sets and for tests; :func:`estimated_trace` has random probes (Skilling; Hutchinson).
+all derivatives, for tiny sets and for tests; :func:`estimated_trace` has random probes (Skilling and
+Hutchinson's).
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.special import roots_jacobi
 
 from partita._typing import Floats
 
-MOST_STEPS = 512
+MOST_NODES = 512
+ENDS = np.array([-5 / 8, 1 / 6, -1 / 24])
+RUNGE_KUTTA = [(0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)]  # how far to go, and what it weighs
 
 
 class Frame(NamedTuple):
@@ -86,31 +88,31 @@ class Sets(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Nodes of the quadrature in u, with the last one at the end, and their weights.
+    """Nodes in u from end to end, and their weights in an integral.
 
-    There is room for :data:`MOST_STEPS`, of which the first ``steps`` are used: a finer grid needs no other
+    There is room for :data:`MOST_NODES`, of which the first ``number`` are used: a finer grid needs no other
     program.
     """
 
     nodes: Any
     weights: Any
-    steps: Any
+    number: Any
 
 
-def radau(first: float, last: float, steps: int) -> Grid:
-    """Nodes and weights with which polynomials of degree 2·steps − 2 are integrated exactly."""
-    if not 1 <= steps <= MOST_STEPS:
-        raise ValueError(f"steps must be a whole number from 1 to {MOST_STEPS}, got {steps!r}")
-    nodes, weights = np.array([1.0]), np.array([2.0])
-    if steps > 1:
-        inner, jacobi = roots_jacobi(steps - 1, 1.0, 0.0)
-        nodes = np.append(inner, 1.0)
-        weights = np.append(jacobi / (1.0 - inner), 2.0 / steps**2)
-    half, room = 0.5 * (last - first), (0, MOST_STEPS - steps)
-    nodes, weights = first + half * (nodes + 1.0), half * weights
-    return Grid(
-        np.pad(nodes, room).astype(np.float32), np.pad(weights, room).astype(np.float32), np.int32(steps)
-    )
+def gregory(first: float, last: float, steps: int) -> Grid:
+    """Equal steps in u, with Gregory's weights: the trapezoid's, corrected at the ends by second differences.
+
+    The integrand is level at both ends, where the trapezoid's error comes from, so that few steps do.
+    """
+    if not isinstance(steps, int | np.integer) or not 2 <= steps < MOST_NODES:
+        raise ValueError(f"steps must be a whole number from 2 to {MOST_NODES - 1}, got {steps!r}")
+    weights = np.ones(steps + 1)
+    weights[:3] += ENDS
+    weights[-3:] += ENDS[::-1]
+    weights *= (last - first) / steps
+    nodes, room = np.linspace(first, last, steps + 1), (0, MOST_NODES - steps - 1)
+    padded = [np.pad(row, room).astype(np.float32) for row in (nodes, weights)]
+    return Grid(padded[0], padded[1], np.int32(steps + 1))
 
 
 def divided(z: Any, sets: Sets) -> tuple[Any, Any]:
@@ -194,11 +196,15 @@ def exact_trace(network: Any, frame: Frame, sets: Sets, z: Any, u: Any) -> Any:
 def advanced(network: Any, frame: Frame, sets: Sets, z: Any, u: Any, to: Any) -> Any:
     """z a step of Runge and Kutta's later."""
     h = to - u
-    one = velocity(network, frame, sets, z, u)
-    two = velocity(network, frame, sets, z + 0.5 * h * one, u + 0.5 * h)
-    three = velocity(network, frame, sets, z + 0.5 * h * two, u + 0.5 * h)
-    four = velocity(network, frame, sets, z + h * three, to)
-    return z + h / 6.0 * (one + 2.0 * (two + three) + four)
+
+    def stage(state: tuple[Any, Any], numbers: Any) -> tuple[tuple[Any, Any], None]:
+        slope, total = state
+        ahead, weight = numbers
+        slope = velocity(network, frame, sets, z + ahead * h * slope, u + ahead * h)
+        return (slope, total + weight * slope), None
+
+    still = jnp.zeros_like(z)
+    return z + h * jax.lax.scan(stage, (still, still), jnp.asarray(RUNGE_KUTTA))[0][1]
 
 
 def log_density(network: Any, frame: Frame, grid: Grid, sets: Sets, trace: Any) -> Any:
@@ -223,7 +229,7 @@ def log_density(network: Any, frame: Frame, grid: Grid, sets: Sets, trace: Any) 
         return z, to, total + grid.weights[k] * trace(network, frame, sets, z, to)
 
     begin = sets.points, jnp.asarray(frame.first, jnp.float32), jnp.zeros(())
-    z, _, total = jax.lax.fori_loop(0, grid.steps, step, begin)
+    z, _, total = jax.lax.fori_loop(0, grid.number, step, begin)
     coordinates = sets.size * z.shape[-1]
     return total - 0.5 * jnp.sum(z * z) - 0.5 * coordinates * jnp.log(2.0 * jnp.pi)
 

@@ -138,4 +138,5 @@ def checked(sets: Any) -> list[Floats]:
 def frame_of(moments: Moments, resolution: float, last: float) -> Frame:
     """The coordinates for points of such moments."""
     within = np.asarray(moments.within)
-    return Frame(within, 1.0 - within, math.log(resolution * math.sqrt(within.min())), math.log(last))
+    ends = math.log(resolution * math.sqrt(within.min())), math.log(last)
+    return Frame(within, 1.0 - within, *map(np.asarray, ends))  # as arrays: programs serve other frames too
