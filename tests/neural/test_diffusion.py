@@ -132,6 +132,19 @@ def test_what_stands_in_the_padding_has_no_influence():
     assert not np.array_equal(summary(sets.points), summary(sets.points.at[2].add(0.1)))
 
 
+def test_dropout_is_for_training_only():
+    sets = padded(np.random.default_rng(12).normal(size=(3, 2)), 3)
+    network = SetNetwork(Shape(2, dropout=0.5, **SMALL), jax.random.key(0))
+    model = SetDiffusion(network, config_of())
+
+    def told(network, key):
+        return np.asarray(network.summary(sets.points, jnp.ones(2), sets.mask, sets.size, 0.4, key))
+
+    keys = jax.random.split(jax.random.key(1))
+    assert not np.array_equal(told(network, keys[0]), told(network, keys[1]))
+    assert np.array_equal(told(model.network, keys[0]), told(model.network, None))
+
+
 # ---------------------------------------------------------------------- traces
 
 
@@ -416,7 +429,7 @@ def test_a_training_that_was_interrupted_goes_on_exactly(tmp_path):
         if step == 4:
             raise Interrupted
 
-    learn = partial(SetDiffusion.train, "circles", steps=6, batch=8, largest=4, every=2, **SMALL)
+    learn = partial(SetDiffusion.train, "circles", steps=6, batch=8, largest=4, every=2, dropout=0.1, **SMALL)
     with pytest.raises(Interrupted):
         learn(folder=tmp_path, progress=stop)
     model = learn(folder=tmp_path, progress=lambda step, figures: seen.append(step))
