@@ -2,9 +2,9 @@
 
     python experiments/calibrate_jsonlm.py FOLDER/jsonlm.safetensors kb_train/fragments.jsonl.gz OUTPUT
 
-The paper tunes the likelihood's scale on a labelled validation set of confusable entities. Those of kb_train
-share no names, so held-out ones are made to: in groups of two to five, four in ten fragments are known by a
-word of one of the group's names, as are those of kb50.
+The paper tunes the likelihood's scale on a labelled validation set of confusable entities. Few of kb_train
+share a name. So held-out entities are taken that have a word of their names in common, in groups of two to
+five, and four in ten of their fragments are known by that word alone, as are those of kb50.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from train_jsonlm import read
 
 import partita as pt
 from partita._labels import label_codes
+from partita.neural.corpus import is_name
 from partita.neural.jsonlm import JsonLM, held_out_codes
 
-SHARE = 0.4  # of fragments whose names others have, too
+MOST = 5  # entities that share a name
+SHARE = 0.4  # of fragments that are known by it
 
 
 def confusable(
@@ -29,28 +31,27 @@ def confusable(
     """Some n fragments of held-out entities that share a name within small groups, in a random order."""
     rng = np.random.default_rng(seed)
     codes = label_codes("labels", labels)
+    held_out = set(held_out_codes(codes.max() + 1).tolist())
     of_entity: dict[int, list[dict[str, Any]]] = {}
+    of_word: dict[str, set[int]] = {}
     for code, fragment in zip(codes.tolist(), fragments, strict=True):
-        of_entity.setdefault(code, []).append(fragment)
-    entities = rng.permutation(held_out_codes(codes.max() + 1)).tolist()
+        if code in held_out:
+            of_entity.setdefault(code, []).append(fragment)
+            for name in fragment.get("name", []):
+                for word in filter(is_name, name.split()):
+                    of_word.setdefault(word, set()).add(code)
     found: list[dict[str, Any]] = []
     true: list[int] = []
-    while len(found) < n:
-        group, entities = np.split(np.array(entities), [rng.integers(2, 6)])
-        shared = shared_name([name for e in group for f in of_entity[e] for name in f.get("name", [])], rng)
-        for entity in group.tolist():
+    for word in rng.permutation(sorted(of_word)).tolist():
+        group = sorted(of_word[word] - set(true))[:MOST]
+        if len(group) < 2 or len(found) >= n:
+            continue
+        for entity in group:
             for fragment in of_entity[entity]:
-                other = {"name": [shared]} if rng.random() < SHARE else {}
-                found.append(fragment | other)
+                found.append(fragment | ({"name": [word]} if rng.random() < SHARE else {}))
                 true.append(entity)
     order = rng.permutation(len(found))
     return [found[k] for k in order], [true[k] for k in order]
-
-
-def shared_name(names: list[str], rng: np.random.Generator) -> str:
-    """A word of one of the names, a long one."""
-    words = sorted({max(name.split(), key=len) for name in names})
-    return str(rng.choice(words))
 
 
 def main() -> None:
