@@ -234,10 +234,10 @@ CLUSTERS = [
 
 def test_batched_cached_and_plain_scores_agree():
     lm = model()
-    together = lm.log_likelihood(CLUSTERS)
+    together = lm(CLUSTERS)
     np.testing.assert_allclose(together, [plain(lm, cluster) for cluster in CLUSTERS], atol=1e-4)
-    again = lm.log_likelihood(CLUSTERS)  # beginnings are known now
-    one_by_one = [model().log_likelihood([cluster])[0] for cluster in CLUSTERS[:8]]
+    again = lm(CLUSTERS)  # beginnings are known now
+    one_by_one = [model()([cluster])[0] for cluster in CLUSTERS[:8]]
     assert lm.scorer.reused > 0
     assert np.array_equal(together, again)
     assert np.array_equal(together[:8], one_by_one)
@@ -251,7 +251,7 @@ def test_orders_of_fragments_keys_and_values_do_not_matter(random):
         return {k: random.sample(v, len(v)) if isinstance(v, list) else v for k, v in pairs}
 
     clusters = [[shuffled(item) for item in random.sample(cluster, len(cluster))] for cluster in CLUSTERS]
-    assert np.array_equal(shared().log_likelihood(clusters), shared().log_likelihood(CLUSTERS))
+    assert np.array_equal(shared()(clusters), shared()(CLUSTERS))
 
 
 @cache
@@ -266,11 +266,11 @@ def test_scores_do_not_depend_on_what_is_remembered():
     assert len(model().text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOWS[-1] + 1) / 2
     free, tight = model(), model()
     tight._scorer = PrefixScorer(tight.network, tight.grammar.following, 0, 8)  # as few pages as possible
-    expected = free.log_likelihood(clusters)
+    expected = free(clusters)
     for order in (range(6), reversed(range(6))):
         for k in order:
-            assert tight.log_likelihood([clusters[k]])[0] == expected[k]
-    assert np.array_equal(tight.log_likelihood(clusters), expected)
+            assert tight([clusters[k]])[0] == expected[k]
+    assert np.array_equal(tight(clusters), expected)
 
 
 def test_texts_longer_than_anything_sees_have_scores():
@@ -279,7 +279,7 @@ def test_texts_longer_than_anything_sees_have_scores():
     assert len(lm.text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOWS[-1] + 2)
     tight = model()
     tight._scorer = PrefixScorer(tight.network, tight.grammar.following, 0, 8)
-    assert np.array_equal(lm.log_likelihood([long, long[1:]]), tight.log_likelihood([long, long[1:]]))
+    assert np.array_equal(lm([long, long[1:]]), tight([long, long[1:]]))
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=5))
@@ -303,9 +303,35 @@ def test_a_fragment_that_changes_is_read_again():
     assert (lm([[fragment], [number]]) != before).all()
 
 
-def test_calibration_applies():
+def test_the_temperature_is_that_of_the_network_alone():
     lm = JsonLM(network(), tokens(), temperature=2.0, offset=3.0)
-    assert lm(CLUSTERS[:4]) == pytest.approx(shared().log_likelihood(CLUSTERS[:4]) / 2.0 + 3.0)
+    orders = [log_orders(sorted(map(canonical, cluster))) for cluster in CLUSTERS]
+    assert lm(CLUSTERS) == pytest.approx((shared()(CLUSTERS) + orders) / 2.0 - orders + 3.0)
+
+
+def test_calibration_makes_the_labels_most_likely():
+    rng = np.random.default_rng(0)
+    label = np.repeat(np.arange(6), 3)
+    data = [{"name": ["abcdef"[k] * int(rng.integers(2, 5))]} for k in label]
+    order = rng.permutation(len(data))
+    data, label = [data[k] for k in order], label[order]
+    found = model().calibrate(data, label, n_alternatives=6)
+
+    def evidence(lm):  # log p of each one's cluster given those before it, computed plainly
+        total = 0.0
+        for x in range(len(data)):
+            before = [[data[k] for k in range(x) if label[k] == c] for c in range(6)]
+            weights = [lm([[data[x]]])[0]]
+            weights += [math.log(len(b)) + lm([[*b, data[x]]])[0] - lm([b])[0] for b in before if b]
+            place = [c for c in range(6) if before[c]]
+            own = 1 + place.index(label[x]) if label[x] in place else 0
+            total += weights[own] - np.logaddexp.reduce(weights)
+        return total
+
+    best = evidence(found)
+    for factor, shift in ((1.2, 0.0), (0.8, 0.0), (1.0, 0.3), (1.0, -0.3)):
+        other = JsonLM(found.network, found.tokens, found.temperature * factor, found.offset + shift)
+        assert evidence(other) < best
 
 
 def test_it_clusters():

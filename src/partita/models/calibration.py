@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -61,8 +62,19 @@ class Sets:
         return self.place.setdefault(tuple(sorted(members)), len(self.place))
 
 
-def calibrated(model: B, X: Any, labels: Any, alpha: float, n_alternatives: int, random_state: int) -> B:
-    """The black box with the temperature and offset under which the labels are most likely."""
+def calibrated(
+    model: B,
+    X: Any,
+    labels: Any,
+    alpha: float,
+    n_alternatives: int,
+    random_state: int,
+    known: Callable[[list[list[Any]]], Floats] | None = None,
+) -> B:
+    """The black box with the temperature and offset under which the labels are most likely.
+
+    ``known`` is the part of the clusters' log-likelihoods that no temperature applies to, if there is one.
+    """
     if labels is None:
         raise ValueError("a black box is calibrated with labelled data: fit_prior(X, labels)")
     log_alpha, n_alternatives = log_of("alpha", alpha), whole("n_alternatives", n_alternatives, 1)
@@ -83,7 +95,8 @@ def calibrated(model: B, X: Any, labels: Any, alpha: float, n_alternatives: int,
     numbers = evaluator.add(X)
     asked = [numbers[list(s)] for s in sets.place]
     log_marginal = evaluator.log_marginals(asked, [f"row {s[0]}" for s in sets.place])
-    b, offset = maximise(choices, log_marginal, log_alpha)
+    fixed = np.zeros(len(asked)) if known is None else known([[X[i] for i in s] for s in sets.place])
+    b, offset = maximise(choices, log_marginal, log_alpha, fixed)
     return copy.copy(model).set_params(temperature=1.0 / b, offset=offset)
 
 
@@ -151,7 +164,9 @@ def _choices(
     return choices
 
 
-def maximise(choices: list[Choice], log_marginal: Floats, log_alpha: float) -> tuple[float, float]:
+def maximise(
+    choices: list[Choice], log_marginal: Floats, log_alpha: float, known: Floats
+) -> tuple[float, float]:
     """b = 1/temperature and the offset under which the first of each set of alternatives is most likely."""
     width = max(len(choice.fixed) for choice in choices)
     fixed = np.full((len(choices), width), -np.inf)
@@ -160,7 +175,8 @@ def maximise(choices: list[Choice], log_marginal: Floats, log_alpha: float) -> t
         for k, signs in enumerate(choice.signs):
             total = sum(sign * log_marginal[place] for sign, place in signs)
             if math.isfinite(total):
-                fixed[row, k], slope[row, k], counts[row, k] = choice.fixed[k], total, choice.clusters[k]
+                weight = choice.fixed[k] + sum(sign * known[place] for sign, place in signs)
+                fixed[row, k], slope[row, k], counts[row, k] = weight, total, choice.clusters[k]
     fixed = fixed + log_alpha * counts
     possible = np.isfinite(fixed[:, 0])
     if not possible.any():

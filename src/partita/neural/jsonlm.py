@@ -4,9 +4,10 @@ The text of a set has one order (:mod:`~partita.neural.serialisation`), so it sa
 fragments could have come in n!/∏(repeats!) orders, all alike; a cluster's likelihood is that of its fragments
 in the order in which they did come,
 
-    log p(c) = Σ_t log p(token_t | tokens before, grammar) − log(n! / ∏ repeats!)
+    log p(c) = Σ_t log p(token_t | tokens before, grammar) / temperature − log(n! / ∏ repeats!) + offset
 
-How many fragments there are is given: the symbols between them do not count.
+How many fragments there are is given: the symbols between them do not count. What the network believes has a
+temperature, since it is too sure of itself; the number of orders is a fact, and has none.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from partita._labels import label_codes
 from partita._typing import Floats, Integers
 from partita.models.black_box import BlackBox
+from partita.models.calibration import calibrated
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import Grammar
@@ -62,7 +64,7 @@ class JsonLM:
     network : Transformer
     tokens : Tokens
     temperature, offset : float
-        log p(c) is that of the network, divided by the temperature, plus the offset: :meth:`calibrate`.
+        What labelled fragments call for: :meth:`calibrate`.
 
     Examples
     --------
@@ -88,15 +90,16 @@ class JsonLM:
     # ------------------------------------------------------------------ scores
 
     def __call__(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
-        """log p(c) of each cluster, calibrated."""
-        return self.log_likelihood(clusters) / self.temperature + self.offset
+        """log p(c) of each cluster."""
+        return self.log_text(clusters) / self.temperature - self.log_orders(clusters) + self.offset
 
-    def log_likelihood(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
-        """log p(c) of each cluster, as the network says."""
-        sets = [self._canonical(cluster) for cluster in clusters]
-        return self.scorer([self.text(fragments) for fragments in sets]) - np.array(
-            [log_orders(fragments) for fragments in sets]
-        )
+    def log_text(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
+        """log p of each cluster's text, as the network says."""
+        return self.scorer([self.text(self._canonical(cluster)) for cluster in clusters])
+
+    def log_orders(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
+        """The logarithm of the number of orders that each cluster's fragments may have come in."""
+        return np.array([log_orders(self._canonical(cluster)) for cluster in clusters])
 
     def _canonical(self, cluster: Sequence[Mapping[str, Any]]) -> list[Fragment]:
         """The fragments of a cluster that say something, in order."""
@@ -204,13 +207,35 @@ class JsonLM:
         return learnt(given, folder=folder, steps=steps, progress=progress, **options)
 
     def calibrate(
-        self, fragments: Sequence[Mapping[str, Any]], labels: Any, surrogate: Any = None, **options: Any
+        self,
+        fragments: Sequence[Mapping[str, Any]],
+        labels: Any,
+        surrogate: Any = None,
+        n_alternatives: int = 10,
+        random_state: int = 0,
     ) -> JsonLM:
-        """The same model with the temperature and offset that labelled fragments call for (alpha = 1).
+        """The same model with the temperature and offset that labelled fragments call for.
 
-        ``options`` are those of :meth:`partita.BlackBox.fit_prior`.
+        Parameters
+        ----------
+        fragments : sequence of mappings
+            A few hundred, in a random order; the more alike their entities are, the more is learnt.
+        labels : sequence
+            The entity of each.
+        surrogate : Model, optional
+            Chooses the entities that a fragment is confronted with.
+        n_alternatives, random_state : int
+            As for :meth:`partita.BlackBox.fit_prior`.
         """
-        fitted = BlackBox(self.log_likelihood, surrogate).fit_prior(fragments, labels, **options)
+        fitted = calibrated(
+            BlackBox(self.log_text, surrogate),
+            fragments,
+            labels,
+            self.alpha,
+            n_alternatives,
+            random_state,
+            lambda clusters: -self.log_orders(clusters),
+        )
         return type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
 
 
