@@ -23,18 +23,7 @@ def loaded(kind: str, source: str) -> Any:
 @cache
 def loaded_name(kind: str, source: str) -> str:
     """Its name, which takes a look at all weights."""
-    return name_of(loaded(kind, source))
-
-
-def name_of(network: Any) -> str:
-    """What tells a network from all others: its name and hash, or how it is printed where it has neither."""
-    parts = [
-        part for part in (getattr(network, key, None) for key in ("name", "hash")) if isinstance(part, str)
-    ]
-    if parts:
-        return " ".join(parts)
-    printed = repr(network)
-    return type(network).__name__ if " at 0x" in printed else printed
+    return str(loaded(kind, source).name)
 
 
 class Network:

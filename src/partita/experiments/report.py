@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import partita as pt
-from partita._networks import name_of
 from partita.experiments.experiment import AGGLOMERATIVE, METHODS, REFINED, SMC, SPLIT, Setting
 from partita.experiments.figures import REPORTED, draw_all, reported_size, time_unit, values
 from partita.experiments.runner import Results, Run
@@ -242,8 +241,8 @@ def setting_out(results: Results) -> str:
     X, n_orders = experiment.X, len(experiment.orders)
     model = described(experiment.model)
     if isinstance(experiment.model, pt.BlackBox):
-        proposer = described(experiment.surrogates[""][0])
-        model = f"{name_of(experiment.model.score)}, with a surrogate {proposer}"
+        score, proposer = experiment.model.score, described(experiment.surrogates[""][0])
+        model = f"{getattr(score, "name", type(score).__name__)}, with a surrogate {proposer}"
     width = f" of {X.shape[1]} numbers" if isinstance(X, np.ndarray) else ""
     return (
         f"{len(X)} observations{width}, in {n_orders} order{'s' * (n_orders > 1)}. Model: "

@@ -40,7 +40,8 @@ from partita.neural.set_network import SetNetwork, Shape
 from partita.neural.set_sources import Moments
 from partita.neural.set_training import SIMULATED, frame_of, learnt, source_of
 from partita.neural.training import Plan, Progress
-from partita.neural.weights import about, arrays_of, halved, load, save
+from partita.neural.weights import about as read_about
+from partita.neural.weights import arrays_of, fingerprint, halved, load, rounded, save
 
 __all__ = ["SIMULATED", "Config", "SetDiffusion"]
 
@@ -127,17 +128,18 @@ class SetDiffusion:
     def __repr__(self) -> str:
         trace = f"probes={self.config.probes}" if self.config.probes else "exact"
         source = self.config.source.get("source")
-        return f"SetDiffusion({source!r}, weights={self.digest}, steps={self.config.steps}, {trace})"
+        return f"SetDiffusion({source!r}, weights={self.name}, steps={self.config.steps}, {trace})"
 
     @cached_property
-    def digest(self) -> str:
-        """What tells these weights, and the coordinates they are used in, from others."""
-        digest = blake2b(
-            repr((self.config.shape, self.config.moments, self.config.resolution)).encode(), digest_size=8
-        )
-        for name, array in sorted(arrays_of(self.network).items()):
-            digest.update(name.encode() + np.asarray(array, np.float32).tobytes())
-        return digest.hexdigest()
+    def name(self) -> str:
+        """A hash of everything that decides its scores."""
+        return fingerprint(self.about(), arrays_of(self.network))
+
+    def about(self) -> dict[str, Any]:
+        """What a file says beside the weights."""
+        config = self.config._asdict()
+        config |= {"shape": self.config.shape._asdict(), "moments": self.config.moments._asdict()}
+        return {"format": FORMAT, "config": config}
 
     @property
     def resolution(self) -> float:
@@ -164,7 +166,7 @@ class SetDiffusion:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """A model from a file that :meth:`save` has written."""
-        found = about(Path(path))
+        found = read_about(Path(path))
         if found.get("format") != FORMAT:
             raise ValueError(f"{path} holds no set diffusion, but {found.get('format', 'something else')!r}")
         shape, moments = Shape(**found["config"].pop("shape")), found["config"].pop("moments")
@@ -174,9 +176,7 @@ class SetDiffusion:
 
     def save(self, path: str | Path) -> None:
         """Write weights, in 16 bits, and configuration."""
-        config = self.config._asdict()
-        config |= {"shape": self.config.shape._asdict(), "moments": self.config.moments._asdict()}
-        save(Path(path), halved(arrays_of(self.network)), {"format": FORMAT, "config": config})
+        save(Path(path), halved(arrays_of(self.network)), self.about())
 
     @classmethod
     def train(
@@ -384,12 +384,7 @@ def chunk_of(room: int) -> int:
     return min(max(65536 // room, 64), 4096)
 
 
-def rounded(leaf: Any) -> Any:
-    """Weights as they are after a file of 16 bits."""
-    return leaf.astype(jnp.float16).astype(leaf.dtype) if eqx.is_inexact_array(leaf) else leaf
-
-
 def is_set_diffusion(path: Any) -> bool:
     """Whether a file of the package is one of these models."""
     with resources.as_file(path) as file:
-        return about(file).get("format") == FORMAT
+        return read_about(file).get("format") == FORMAT

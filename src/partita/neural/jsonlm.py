@@ -12,10 +12,10 @@ temperature, since it is too sure of itself; the number of orders is a fact, and
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,16 +29,19 @@ from partita._labels import label_codes
 from partita._typing import Floats, Integers
 from partita.models.black_box import BlackBox
 from partita.models.calibration import calibrated
+from partita.models.ngram import Ngram
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
+from partita.neural.serialisation import FIRST as NAME
 from partita.neural.serialisation import Fragment, canonical
 from partita.neural.tokens import Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
 
 KIND = "partita JsonLM 1"
+ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 8}  # blocks computed at once; more on an accelerator
 PAGES = {"cpu": 1_000}  # blocks remembered
@@ -160,13 +163,10 @@ class JsonLM:
         with resources.as_file(file) as path:
             return cls.load(path)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """A hash of everything that decides its scores."""
-        digest = hashlib.sha256(repr(sorted(self.about().items())).encode())
-        for name, array in sorted(weights.halved(weights.arrays_of(self.network)).items()):
-            digest.update(name.encode() + array.tobytes())
-        return digest.hexdigest()[:16]
+        return weights.fingerprint(self.about(), weights.arrays_of(self.network))
 
     def __repr__(self) -> str:
         return f"JsonLM({self.name})"
@@ -188,7 +188,7 @@ class JsonLM:
         progress: Progress = lambda step, figures: None,
         **options: Any,
     ) -> JsonLM:
-        """Learn from labelled fragments; one in twenty entities is held out, for curves and calibration.
+        """Learn from labelled fragments; one in twenty entities is held out, to measure and to calibrate.
 
         Parameters
         ----------
@@ -204,7 +204,17 @@ class JsonLM:
             Of :func:`learnt`.
         """
         given = [Corpus(fragments, labels)]
-        return learnt(given, folder=folder, steps=steps, progress=progress, **options)
+        model = learnt(given, folder=folder, steps=steps, progress=progress, **options)
+        codes = label_codes("labels", labels)
+        held = np.flatnonzero(np.isin(codes, held_out_codes(codes.max() + 1)))
+        held = np.random.default_rng(0).permutation(held)[:ENOUGH]
+        if len(np.unique(codes[held])) < 2:
+            return model  # there is nothing to tell apart
+        unseen = [fragments[k] for k in held.tolist()]
+        surrogate = None
+        if any(fragment.get(NAME) for fragment in unseen):
+            surrogate = Ngram(n=2, attribute=NAME).fit_prior(unseen, codes[held])
+        return model.calibrate(unseen, codes[held], surrogate, n_alternatives=5)
 
     def calibrate(
         self,
@@ -319,7 +329,7 @@ def learnt(
         network, loss, batches, plan, folder=None if folder is None else Path(folder), config=config,
         validate=validate, every=every, progress=progress,
     )  # fmt: skip
-    return JsonLM(found.module, tokens)
+    return JsonLM(jax.tree.map(weights.rounded, found.module), tokens)
 
 
 def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]:

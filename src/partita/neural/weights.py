@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +35,19 @@ def save(path: Path, arrays: dict[str, Any], about: dict[str, Any]) -> None:
 def halved(arrays: dict[str, Any]) -> dict[str, Array]:
     """Arrays of 32-bit floats in 16 bits."""
     return {name: np.asarray(array, np.float16) for name, array in arrays.items()}
+
+
+def rounded(leaf: Any) -> Any:
+    """Weights as they are after a file of 16 bits."""
+    return leaf.astype(jax.numpy.float16).astype(leaf.dtype) if eqx.is_inexact_array(leaf) else leaf
+
+
+def fingerprint(about: dict[str, Any], arrays: dict[str, Any]) -> str:
+    """A hash of weights, in 16 bits, and of what is known beside them."""
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, array in sorted(halved(arrays).items()):
+        digest.update(name.encode() + array.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def about(path: Path) -> dict[str, Any]:
