@@ -242,7 +242,7 @@ def setting_out(results: Results) -> str:
     model = described(experiment.model)
     if isinstance(experiment.model, pt.BlackBox):
         score, proposer = experiment.model.score, described(experiment.surrogates[""][0])
-        model = f"{getattr(score, "name", type(score).__name__)}, with a surrogate {proposer}"
+        model = f"{getattr(score, 'name', type(score).__name__)}, with a surrogate {proposer}"
     width = f" of {X.shape[1]} numbers" if isinstance(X, np.ndarray) else ""
     return (
         f"{len(X)} observations{width}, in {n_orders} order{'s' * (n_orders > 1)}. Model: "
