@@ -34,9 +34,10 @@ NONE = "none"  # in place of a surrogate
 class Setting(NamedTuple):
     """One method with one size: of particles, of a batch of pairs, or None where it has none.
 
-    The last four are for black boxes: m′, which is the number of particles unless given; which surrogate
+    The last five are for black boxes: m′, which is the number of particles unless given; which surrogate
     proposes, the experiment's own unless named, ``NONE``, or another; whether that surrogate clusters alone;
-    and for how many observations the black box is asked ahead, what it says itself unless given.
+    for how many observations the black box is asked ahead, what it says itself unless given; and whether the
+    surrogate's likelihood counts beside its own.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Setting(NamedTuple):
     surrogate: str = ""
     alone: bool = False
     lookahead: int | None = None
+    pooled: bool = False
 
     @property
     def name(self) -> str:
@@ -55,15 +57,22 @@ class Setting(NamedTuple):
         parts += [] if self.proposals is None else [f"m′={self.proposals}"]
         if self.alone:
             parts.append(f"{self.surrogate or 'surrogate'} alone")
+        elif self.pooled:
+            parts.append(f"with {self.surrogate}")
         elif self.surrogate:
             parts.append("no surrogate" if self.surrogate == NONE else f"surrogate {self.surrogate}")
         parts += [] if self.lookahead is None else [f"lookahead {self.lookahead}"]
         return ", ".join(parts)
 
     @property
+    def once(self) -> bool:
+        """Whether one order is enough: how far a sampler looks ahead changes what it costs, nothing else."""
+        return self.lookahead is not None
+
+    @property
     def usual(self) -> bool:
         """Whether it differs from others of its method in size alone."""
-        return self[3:] == (None, "", False, None)
+        return self[3:] == (None, "", False, None, False)
 
 
 class Published(NamedTuple):

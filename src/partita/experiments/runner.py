@@ -46,6 +46,8 @@ def model_of(experiment: Experiment, setting: Setting) -> tuple[Any, float]:
     if setting.surrogate:
         other = None if setting.surrogate == NONE else experiment.surrogates[setting.surrogate][0]
         changes["surrogate"] = other
+    if setting.pooled:
+        changes |= experiment.model.score.pool
     if setting.lookahead is not None:
         changes["score"] = copy.copy(model.score)
         changes["score"].lookahead = setting.lookahead
@@ -204,7 +206,7 @@ def compiled_as(experiment: Experiment, setting: Setting) -> Setting:
     if not experiment.neural:
         return setting
     size = None if setting.size is None else 3
-    return Setting(setting.method, size, min(setting.sweeps, 1), None, setting.surrogate, setting.alone)
+    return setting._replace(size=size, sweeps=min(setting.sweeps, 1), proposals=None, lookahead=None)
 
 
 def compile_for(experiment: Experiment, setting: Setting) -> None:
@@ -262,6 +264,7 @@ class Results:
             (setting, replication)
             for replication in range(len(self.experiment.orders))
             for setting in chosen(self.experiment, methods)
+            if replication == 0 or not setting.once
         ]
         return [each for each in wanted if not self._settled(done.get(self._key(*each)))]
 

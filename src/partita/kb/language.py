@@ -1,13 +1,13 @@
 """Clustering by a language model: the network as a knowledge base keeps it, and its engine.
 
-The network scores clusters; the record model that the knowledge base has learnt proposes which, gives the
-keys, and explains. The store knows the network by its name, a hash of its weights, and what else is to be
-known before it is asked: so what the store holds can be read without it.
+The network scores clusters; the record model that the knowledge base has learnt proposes which, has a say in
+their scores, gives the keys, and explains. The store knows the network by its name, a hash of its weights,
+and what else is to be known before it is asked: so what the store holds can be read without it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Network:
     name: str  # a hash of the weights
     lookahead: int
     alpha: float | None  # the concentration that it was calibrated with, if it says so
+    pool: dict[str, Any] = field(default_factory=dict)  # of a black box in which records have a say
 
     @classmethod
     def of(cls, model: str) -> Network:
@@ -53,7 +54,14 @@ class Network:
         found = loaded(*where(model))
         alpha = getattr(found, "alpha", None)
         lookahead = int(getattr(found, "lookahead", 1))
-        return cls(model, loaded_name(*where(model)), lookahead, None if alpha is None else float(alpha))
+        pool = getattr(found, "pool", None)
+        return cls(
+            model,
+            loaded_name(*where(model)),
+            lookahead,
+            None if alpha is None else float(alpha),
+            {} if pool is None else pool._asdict(),
+        )
 
     def __call__(self, clusters: list[list[Any]]) -> Any:
         """Ask it; ValueError if the weights are not those that the clusterings were made with."""
@@ -76,7 +84,7 @@ class LanguageEngine(BlackBoxEngine):
     @classmethod
     def begun(cls, network: Network, record: Record, settings: Settings, candidates: Any) -> LanguageEngine:
         """An empty one."""
-        box = BlackBox(network, surrogate=record)
+        box = BlackBox(network, surrogate=record, **network.pool)
         box.check(1)
         log_alpha = 0.0 if network.alpha is None else float(np.log(network.alpha))
         return cls(box, settings, 1, 2, log_alpha, 0, candidates, evaluator=box.evaluator())

@@ -41,6 +41,9 @@ class BlackBox(Model):
     temperature, offset : float
         The log-likelihood of a cluster is score/temperature + offset. :meth:`fit_prior` finds them; an offset
         of log k is the same as an ``alpha`` k times as large.
+    surrogate_weight : float
+        How much the surrogate has a say itself: so many times its log p(c) is added. Two likelihoods that err
+        in different places are together better than either; :meth:`fit_prior` finds the weight, too.
     lookahead : int, optional
         For how many observations of a batch to ask in one call, at most. From 2 on, a call also asks for what
         the observations that follow will need, as far as it can be foreseen: a fraction of the calls, some
@@ -109,6 +112,7 @@ class BlackBox(Model):
         temperature: float = 1.0,
         offset: float = 0.0,
         lookahead: int | None = None,
+        surrogate_weight: float = 0.0,
     ) -> None:
         self.score = score
         self.surrogate = surrogate
@@ -117,6 +121,7 @@ class BlackBox(Model):
         self.temperature = temperature
         self.offset = offset
         self.lookahead = lookahead
+        self.surrogate_weight = surrogate_weight
 
     def __copy__(self) -> Self:
         """A black box of its own: it shares the function, but neither cache nor counts."""
@@ -149,6 +154,11 @@ class BlackBox(Model):
         positive_number("temperature", self.temperature)
         if np.ndim(self.offset) != 0 or not math.isfinite(self.offset):
             raise ValueError(f"offset must be a finite number, got {self.offset!r}")
+        weight = self.surrogate_weight
+        if np.ndim(weight) != 0 or not 0.0 <= weight < math.inf:
+            raise ValueError(f"surrogate_weight must be a number of at least 0, got {weight!r}")
+        if weight and self.surrogate is None:
+            raise ValueError(f"surrogate_weight is {weight!r}, but there is no surrogate")
         at_least("lookahead", self.reach, 1)
 
     def encode(self, X: Any) -> Floats:
@@ -171,8 +181,15 @@ class BlackBox(Model):
     def evaluator(self) -> Evaluator:
         """Begin with an empty cache, for other observations than before."""
         settings = int(self.cache_size), float(self.temperature), float(self.offset)
-        self._evaluator = Evaluator(self.score, *settings)
+        self._evaluator = Evaluator(self.score, *settings, self._weighted if self.surrogate_weight else None)
         return self._evaluator
+
+    def _weighted(self, clusters: list[list[Any]]) -> Floats:
+        """The surrogate's log p(c), times its weight."""
+        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
+
+        assert self.surrogate is not None
+        return self.surrogate_weight * log_marginals_of(self.surrogate, clusters)
 
     def cache_info(self) -> CacheInfo:
         """What the function has been asked for since the last ``fit``, and what is remembered."""
@@ -187,6 +204,7 @@ class BlackBox(Model):
         alpha: float = 1.0,
         n_alternatives: int = 10,
         random_state: int = 0,
+        pool: bool = False,
     ) -> Self:
         """Calibrate: the temperature and offset under which labelled data are clustered as their labels say.
 
@@ -207,6 +225,8 @@ class BlackBox(Model):
             With how many clusters to confront an observation: the surrogate's best, or without a surrogate
             some drawn at random.
         random_state : int
+        pool : bool
+            Whether to find a ``surrogate_weight`` as well; it stays 0 unless asked for.
 
         Returns
         -------
@@ -231,7 +251,7 @@ class BlackBox(Model):
         """
         from partita.models.calibration import calibrated
 
-        return calibrated(self, X, labels, alpha, n_alternatives, random_state)
+        return calibrated(self, X, labels, alpha, n_alternatives, random_state, pool=pool)
 
 
 def observations_of(X: Any) -> list[Any]:

@@ -7,8 +7,9 @@ With log p′(c) = b·log p(c) + offset, b = 1/temperature, the posterior densit
 is linear in b and the offset,
 
 so the log-probability of the true clustering among a few alternatives is that of a logistic regression, and
-concave in both. The alternatives are those that a sampler has: the cluster of each observation, given the
-true clusters of those before it, or one of its own. So small clusters and new ones count as in a stream, and
+concave in both, as it is in the weight of another likelihood beside (a logarithmic opinion pool). The
+alternatives are those that a sampler has: the cluster of each observation, given the true clusters of those
+before it, or one of its own. So small clusters and new ones count as in a stream, and
 
     Σ_x log p(cluster of x | clusters of those before x)
 
@@ -70,10 +71,12 @@ def calibrated(
     n_alternatives: int,
     random_state: int,
     known: Callable[[list[list[Any]]], Floats] | None = None,
+    pool: bool = False,
 ) -> B:
     """The black box with the temperature and offset under which the labels are most likely.
 
     ``known`` is the part of the clusters' log-likelihoods that no temperature applies to, if there is one.
+    With ``pool`` the weight of the surrogate is fitted, too.
     """
     if labels is None:
         raise ValueError("a black box is calibrated with labelled data: fit_prior(X, labels)")
@@ -86,7 +89,9 @@ def calibrated(
         )
     if len(X) < 2:
         raise ValueError("one observation alone says nothing about clusters; give more of them")
-    raw = copy.copy(model).set_params(temperature=1.0, offset=0.0)
+    if pool and model.surrogate is None:
+        raise ValueError("pool finds the weight of a surrogate, and there is none")
+    raw = copy.copy(model).set_params(temperature=1.0, offset=0.0, surrogate_weight=0.0)
     raw.check(n_features_of(X))
     rng, sets = np.random.default_rng(random_state), Sets()
     options = _best(raw, X, codes, n_alternatives) if raw.surrogate is not None else None
@@ -94,10 +99,17 @@ def calibrated(
     evaluator = raw.evaluator()
     numbers = evaluator.add(X)
     asked = [numbers[list(s)] for s in sets.place]
-    log_marginal = evaluator.log_marginals(asked, [f"row {s[0]}" for s in sets.place])
-    fixed = np.zeros(len(asked)) if known is None else known([[X[i] for i in s] for s in sets.place])
-    b, offset = maximise(choices, log_marginal, log_alpha, fixed)
-    return copy.copy(model).set_params(temperature=1.0 / b, offset=offset)
+    columns = [evaluator.log_marginals(asked, [f"row {s[0]}" for s in sets.place])]
+    clusters = [[X[i] for i in s] for s in sets.place]
+    if pool:
+        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
+
+        assert raw.surrogate is not None
+        columns.append(log_marginals_of(raw.surrogate, clusters))
+    fixed = np.zeros(len(asked)) if known is None else known(clusters)
+    (b, *weights), offset = maximise(choices, np.array(columns), log_alpha, fixed)
+    found = {"temperature": 1.0 / b, "offset": offset, "surrogate_weight": weights[0] if pool else 0.0}
+    return copy.copy(model).set_params(**found)
 
 
 def _validated(model: BlackBox, X: Any) -> Any:
@@ -113,7 +125,7 @@ def _validated(model: BlackBox, X: Any) -> Any:
 
 def _best(model: BlackBox, X: Any, codes: Integers, r: int) -> list[list[int]]:
     """For each observation the r best clusters of those before it, under the surrogate."""
-    from partita.offline.partition import new_partition, put_in, take_out  # made of models, like the sampler
+    from partita.offline.partition import new_partition, put_in, take_out  # made of models, too
     from partita.offline.summaries import summaries_of
 
     assert model.surrogate is not None
@@ -165,37 +177,44 @@ def _choices(
 
 
 def maximise(
-    choices: list[Choice], log_marginal: Floats, log_alpha: float, known: Floats
-) -> tuple[float, float]:
-    """b = 1/temperature and the offset under which the first of each set of alternatives is most likely."""
+    choices: list[Choice], log_marginals: Floats, log_alpha: float, known: Floats
+) -> tuple[list[float], float]:
+    """The weights of some log p(c), one a row, and the offset under which the truth is most likely.
+
+    The first weight is b = 1/temperature, and above 0; others are 0 at least. Of each set of alternatives the
+    truth is the first.
+    """
+    n = len(log_marginals)
     width = max(len(choice.fixed) for choice in choices)
     fixed = np.full((len(choices), width), -np.inf)
-    slope, counts = np.zeros_like(fixed), np.zeros_like(fixed)
+    slopes = np.zeros((n + 1, *fixed.shape))  # the last is how many clusters there are
     for row, choice in enumerate(choices):
         for k, signs in enumerate(choice.signs):
-            total = sum(sign * log_marginal[place] for sign, place in signs)
-            if math.isfinite(total):
-                weight = choice.fixed[k] + sum(sign * known[place] for sign, place in signs)
-                fixed[row, k], slope[row, k], counts[row, k] = weight, total, choice.clusters[k]
-    fixed = fixed + log_alpha * counts
+            totals: Floats = sum(sign * log_marginals[:, place] for sign, place in signs)  # type: ignore[assignment]
+            if np.isfinite(totals).all():
+                fixed[row, k] = choice.fixed[k] + sum(sign * known[place] for sign, place in signs)
+                slopes[:, row, k] = *totals, choice.clusters[k]
+    fixed = fixed + log_alpha * slopes[n]
     possible = np.isfinite(fixed[:, 0])
     if not possible.any():
         raise ValueError("the labels are impossible under the model")
-    fixed, slope, counts = fixed[possible], slope[possible], counts[possible]
-    scale = max(float(np.abs(slope - slope[:, :1]).mean()), 1e-12)  # so that both directions are alike
+    fixed, slopes = fixed[possible], slopes[:, possible]
+    scales = np.maximum(np.abs(slopes - slopes[..., :1]).mean(axis=(1, 2)), 1e-12)  # so that all are alike
+    scales[n] = 1.0
+    centre, spread = np.array([1.0] + [0.0] * n), np.array([WIDTHS[0]] * n + [WIDTHS[1]])
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        b, offset = parameters[0] / scale, parameters[1]
-        weights = fixed + b * slope + offset * counts
-        total = logsumexp(weights, axis=1)
-        share = np.exp(weights - total[:, None])
-        away = np.array([(b - 1.0) / WIDTHS[0] ** 2, offset / WIDTHS[1] ** 2])
-        value = (total - weights[:, 0]).sum() + 0.5 * ((b - 1.0) * away[0] + offset * away[1])
-        gradient = np.array([((share * part).sum(axis=1) - part[:, 0]).sum() for part in (slope, counts)])
-        gradient += away
-        gradient[0] /= scale
-        return float(value), gradient
+        weights = parameters / scales
+        total = fixed + np.tensordot(weights, slopes, 1)
+        most = logsumexp(total, axis=1)
+        share = np.exp(total - most[:, None])
+        away = (weights - centre) / spread**2
+        value = (most - total[:, 0]).sum() + 0.5 * ((weights - centre) * away).sum()
+        gradient = (share * slopes).sum(axis=(1, 2)) - slopes[..., 0].sum(axis=1) + away
+        return float(value), gradient / scales
 
-    start = np.array([min(scale, 1.0), 0.0])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(1e-9 * scale, None), (None, None)])
-    return float(found.x[0] / scale), float(found.x[1])
+    start = np.minimum(scales, 1.0)
+    start[1:] = 0.0
+    bounds = [(1e-9 * scales[0], None), *[(0.0, None)] * (n - 1), (None, None)]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x / scales
+    return found[:n].tolist(), float(found[n])

@@ -60,10 +60,19 @@ class Evaluator:
     cache_size : int
     temperature, offset : float
         As in :class:`~partita.BlackBox`.
+    beside : callable, optional
+        What is added to the function's answers: from clusters to one number each, like the function.
     """
 
-    def __init__(self, score: Score, cache_size: int, temperature: float = 1.0, offset: float = 0.0) -> None:
-        self.score, self.cache_size = score, cache_size
+    def __init__(
+        self,
+        score: Score,
+        cache_size: int,
+        temperature: float = 1.0,
+        offset: float = 0.0,
+        beside: Score | None = None,
+    ) -> None:
+        self.score, self.cache_size, self.beside = score, cache_size, beside
         self.temperature, self.offset = temperature, offset
         self.observations: dict[int, Any] = {}  # by their numbers, which are never used twice
         self.following = 0
@@ -175,11 +184,10 @@ class Evaluator:
                 f"{name}: score returned {values[bad[0]]} for a cluster of {len(members[bad[0]])}; "
                 "logarithms must be below infinity"
             )
-        values = values / self.temperature + self.offset
         return values[:n], values[n:]
 
     def _call(self, members: list[Integers], who: str) -> Floats:
-        """What the function says, one number a cluster, or an error."""
+        """log p(c), or what else the function says where that makes no sense, or an error."""
         clusters = [[self.observations[number] for number in numbers.tolist()] for numbers in members]
         self.calls += 1
         self.evaluations += len(clusters)
@@ -197,7 +205,8 @@ class Evaluator:
                 f"{who}: score must return one number a cluster, shape ({len(clusters)},), "
                 f"got shape {values.shape}"
             )
-        return values
+        values = values / self.temperature + self.offset
+        return values if self.beside is None else values + self.beside(clusters)
 
 
 def key_of(members: Integers) -> bytes:

@@ -373,15 +373,16 @@ def signs_of(points: Floats, probes: int, room: int) -> Floats:
 
 
 def room_for(size: int) -> int:
-    """The padded size: the next power of two."""
-    return 1 << (size - 1).bit_length()
+    """The padded size: the next power of two, and 8 at least on an accelerator, for fewer programs."""
+    least = 1 if jax.default_backend() == "cpu" else 8
+    return max(1 << (size - 1).bit_length(), least)
 
 
 def chunk_of(room: int) -> int:
     """How many sets of a padded size are scored at once."""
     if jax.default_backend() == "cpu":
         return min(max(64 // room, 4), 32)
-    return min(max(65536 // room, 64), 4096)
+    return min(max(4096 // room, 32), 512)
 
 
 def is_set_diffusion(path: Any) -> bool:

@@ -13,7 +13,6 @@ temperature, since it is too sure of itself; the number of orders is a fact, and
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import resources
@@ -30,12 +29,14 @@ from partita._typing import Floats, Integers
 from partita.models.black_box import BlackBox
 from partita.models.calibration import calibrated
 from partita.models.ngram import Ngram
+from partita.models.record import Record
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
+from partita.neural.discernment import ENTITIES, Groups, discerning
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
 from partita.neural.serialisation import FIRST as NAME
-from partita.neural.serialisation import Fragment, canonical
+from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
@@ -46,6 +47,7 @@ REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 8}  # blocks computed at once; more on an accelerator
 PAGES = {"cpu": 1_000}  # blocks remembered
 MANY_ROWS, MANY_PAGES = 64, 20_000
+SHARED = ("batch_tokens", "renamed", "dropout", "every", "seed")  # options of both parts of the training
 
 
 class Corpus(NamedTuple):
@@ -54,6 +56,14 @@ class Corpus(NamedTuple):
     fragments: Sequence[Mapping[str, Any]]
     labels: Any
     repeats: int = 1
+
+
+class Pool(NamedTuple):
+    """How a black box is to be made of the model where records have a say: its parameters."""
+
+    temperature: float = 1.0
+    surrogate_weight: float = 0.0
+    offset: float = 0.0
 
 
 class JsonLM:
@@ -67,6 +77,7 @@ class JsonLM:
     network : Transformer
     tokens : Tokens
     temperature, offset : float
+    pool : Pool
         What labelled fragments call for: :meth:`calibrate`.
 
     Examples
@@ -75,16 +86,26 @@ class JsonLM:
     >>> from partita.neural import JsonLM
     >>> model = pt.BlackBox(JsonLM.pretrained(), pt.Ngram(attribute="name"))  # doctest: +SKIP
     >>> pt.SplitSMC(model, n_particles=20).fit_predict(fragments)  # doctest: +SKIP
+
+    Together with records, which know how common each value is in these fragments:
+
+    >>> record = pt.Record.infer(fragments).fit_prior(fragments)  # doctest: +SKIP
+    >>> model = JsonLM.pretrained().with_records(record)  # doctest: +SKIP
     """
 
     lookahead = 32  # observations to propose for at once, in a black box
     alpha = 1.0  # the concentration that it is calibrated for
 
     def __init__(
-        self, network: Transformer, tokens: Tokens, temperature: float = 1.0, offset: float = 0.0
+        self,
+        network: Transformer,
+        tokens: Tokens,
+        temperature: float = 1.0,
+        offset: float = 0.0,
+        pool: Pool = Pool(),  # noqa: B008
     ) -> None:
         self.network, self.tokens = network, tokens
-        self.temperature, self.offset = temperature, offset
+        self.temperature, self.offset, self.pool = temperature, offset, pool
         self.grammar = Grammar(tokens)
         self._encoder = Encoder(tokens, self.grammar, REMEMBERED)
         self._ordered: dict[int, tuple[Mapping[str, Any], Fragment]] = {}
@@ -95,6 +116,10 @@ class JsonLM:
     def __call__(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p(c) of each cluster."""
         return self.log_text(clusters) / self.temperature - self.log_orders(clusters) + self.offset
+
+    def with_records(self, record: Record) -> BlackBox:
+        """A black box in which the model and records both have a say, as calibrated; records propose, too."""
+        return BlackBox(self, record, **self.pool._asdict())
 
     def log_text(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p of each cluster's text, as the network says."""
@@ -139,7 +164,7 @@ class JsonLM:
     def about(self) -> dict[str, Any]:
         """What a file says beside the weights."""
         size = self.network.size._asdict()
-        calibration = {"temperature": self.temperature, "offset": self.offset}
+        calibration = {"temperature": self.temperature, "offset": self.offset, "pool": self.pool}
         return {"kind": KIND, "size": size, "bpe": self.tokens.bpe, **calibration}
 
     def save(self, path: str | Path) -> None:
@@ -154,7 +179,8 @@ class JsonLM:
             raise ValueError(f"{path} holds no JsonLM, but {about.get('kind', 'something else')!r}")
         skeleton = eqx.filter_eval_shape(Transformer, Size(**about["size"]), jax.random.key(0))
         network = weights.load(Path(path), skeleton)
-        return cls(network, Tokens(about["bpe"]), about["temperature"], about["offset"])
+        pool = Pool(*about.get("pool", ()))
+        return cls(network, Tokens(about["bpe"]), about["temperature"], about["offset"], pool)
 
     @classmethod
     def pretrained(cls) -> JsonLM:
@@ -188,7 +214,9 @@ class JsonLM:
         progress: Progress = lambda step, figures: None,
         **options: Any,
     ) -> JsonLM:
-        """Learn from labelled fragments; one in twenty entities is held out, to measure and to calibrate.
+        """Learn from labelled fragments: to read them, to tell entities apart, and how sure to be of it.
+
+        One in twenty entities is held out, to measure and to calibrate.
 
         Parameters
         ----------
@@ -198,13 +226,29 @@ class JsonLM:
         folder : path, optional
             For checkpoints; training goes on from the one that is there.
         steps : int
+            Two thirds of them are for reading.
         progress : callable
             Told the number of steps done, and the last figures.
         **options
             Of :func:`learnt`.
         """
         given = [Corpus(fragments, labels)]
-        model = learnt(given, folder=folder, steps=steps, progress=progress, **options)
+        choices = steps // 3 if max(map(len, divided(given[0]))) >= ENTITIES else 0
+        reading = steps - choices
+        model = learnt(given, folder=folder, steps=reading, progress=progress, **options)
+
+        def further(step: int, figures: dict[str, float]) -> None:
+            progress(reading + step, figures | ({"step": reading + figures["step"]} if figures else {}))
+
+        if choices:
+            model = discerned(
+                model,
+                given,
+                folder=None if folder is None else Path(folder) / "choices",
+                steps=choices,
+                progress=further,
+                **{name: options[name] for name in SHARED if name in options},
+            )
         codes = label_codes("labels", labels)
         held = np.flatnonzero(np.isin(codes, held_out_codes(codes.max() + 1)))
         held = np.random.default_rng(0).permutation(held)[:ENOUGH]
@@ -224,7 +268,7 @@ class JsonLM:
         n_alternatives: int = 10,
         random_state: int = 0,
     ) -> JsonLM:
-        """The same model with the temperature and offset that labelled fragments call for.
+        """The same model with the temperature and offset that labelled fragments call for, and the pool.
 
         Parameters
         ----------
@@ -246,18 +290,19 @@ class JsonLM:
             random_state,
             lambda clusters: -self.log_orders(clusters),
         )
-        return type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
+        found = type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
+        found._scorer = self._scorer  # which remembers what was read
+        record = Record.infer(fragments).fit_prior(fragments)
+        both = calibrated(
+            BlackBox(found, record), fragments, labels, self.alpha, n_alternatives, random_state, pool=True
+        )
+        found.pool = Pool(*(float(getattr(both, name)) for name in Pool._fields))
+        return found
 
 
 def is_text(value: Any) -> bool:
     """Whether a value is a text, or a list of texts."""
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(v, str) for v in value))
-
-
-def log_orders(fragments: Sequence[Fragment]) -> float:
-    """The logarithm of the number of orders that fragments may have come in."""
-    repeats = Counter(fragments).values()
-    return math.lgamma(len(fragments) + 1) - sum(math.lgamma(n + 1) for n in repeats)
 
 
 def learnt(
@@ -330,6 +375,51 @@ def learnt(
         validate=validate, every=every, progress=progress,
     )  # fmt: skip
     return JsonLM(jax.tree.map(weights.rounded, found.module), tokens)
+
+
+def discerned(
+    model: JsonLM,
+    corpora: Sequence[Corpus],
+    *,
+    folder: str | Path | None = None,
+    steps: int = 1_000,
+    batch_tokens: int = 65_536,
+    rate: float = 3e-4,
+    renamed: float = 0.5,
+    dropout: float = 0.15,
+    every: int = 100,
+    seed: int = 0,
+    progress: Progress = lambda step, figures: None,
+) -> JsonLM:
+    """The model after it has learnt to tell entities apart, without calibration (:mod:`.discernment`).
+
+    Parameters
+    ----------
+    model : JsonLM
+        What :func:`learnt` has returned.
+    corpora, folder, steps, batch_tokens, rate, renamed, dropout, every, seed, progress
+        As for :func:`learnt`.
+    """
+    learning, held_out = zip(*(divided(corpus) for corpus in corpora), strict=True)
+    encoder = Encoder(model.tokens, model.grammar, REMEMBERED)
+    sources = [
+        Entities(entities, corpus.repeats, Words(entities), renamed)
+        for entities, corpus in zip(learning, corpora, strict=True)
+    ]
+    kept = [Entities(entities, corpus.repeats) for entities, corpus in zip(held_out, corpora, strict=True)]
+    network = discerning(
+        model.network,
+        model.grammar,
+        Groups(sources, encoder, batch_tokens, seed),
+        Groups(kept, encoder, batch_tokens, seed + 1) if max(map(len, held_out)) >= ENTITIES else None,
+        Plan(steps, rate, steps // 10, average=0.99, seed=seed),
+        dropout,
+        folder=None if folder is None else Path(folder),
+        config={"start": model.name, "batch": batch_tokens, "dropout": dropout, "renamed": renamed},
+        every=every,
+        progress=progress,
+    )
+    return JsonLM(jax.tree.map(weights.rounded, network), model.tokens)
 
 
 def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]:

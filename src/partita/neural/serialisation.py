@@ -7,6 +7,8 @@ alphabetical order, values and fragments in the order of their texts.
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -37,3 +39,9 @@ def to_json(fragments: Sequence[Fragment]) -> str:
     """The JSON text of a set of canonical fragments."""
     items = [dict(fragment) for fragment in sorted(fragments)]
     return json.dumps(items, ensure_ascii=False, separators=(",", ":"))
+
+
+def log_orders(fragments: Sequence[Fragment]) -> float:
+    """The logarithm of the number of orders that fragments may have come in."""
+    repeats = Counter(fragments).values()
+    return math.lgamma(len(fragments) + 1) - sum(math.lgamma(n + 1) for n in repeats)

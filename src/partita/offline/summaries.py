@@ -19,7 +19,7 @@ from partita.models.black_box import BlackBox
 from partita.models.encoding import log_marginals
 from partita.models.families import gains, log_marginal
 from partita.offline.member_sets import MemberSets
-from partita.offline.partition import Partition
+from partita.offline.partition import Partition, new_partition
 from partita.offline.rows import Rows, grow, rows_of, shrink
 
 
@@ -61,6 +61,13 @@ def mergeable_summaries_of(model: Model, X: Any, partition: Partition) -> Mergea
     if isinstance(model, BlackBox):
         return MemberSets(model, X, partition)
     return Additive(model, X, partition)
+
+
+def log_marginals_of(model: Model, clusters: list[list[Any]]) -> Floats:
+    """log p(c) of clusters, each a list of observations."""
+    X = [x for cluster in clusters for x in cluster]
+    labels = np.repeat(np.arange(len(clusters)), [len(cluster) for cluster in clusters])
+    return summaries_of(model, np.array(X) if model.reads_rows else X, new_partition(labels)).log_marginals()
 
 
 class Additive:
