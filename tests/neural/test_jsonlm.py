@@ -17,7 +17,7 @@ import partita as pt
 from partita.neural.corpus import Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import N_STATES, Grammar
 from partita.neural.jsonlm import Corpus, JsonLM, divided, learnt, log_orders
-from partita.neural.prefixes import BLOCK, WINDOWS, PrefixScorer, Text
+from partita.neural.prefixes import BLOCK, WINDOW, PrefixScorer, Text
 from partita.neural.serialisation import canonical, to_json
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
@@ -259,13 +259,19 @@ def shared() -> JsonLM:
     return model()
 
 
+def forgetful() -> JsonLM:
+    """A model with as few pages as possible."""
+    lm = model()
+    lm._scorer = PrefixScorer(lm.network, lm.grammar.following, 0, lm.scorer.rows)
+    return lm
+
+
 def test_scores_do_not_depend_on_what_is_remembered():
     rng = np.random.default_rng(0)
     long = [{"name": ["".join(rng.choice(list("abc"), 40))]} for _ in range(30)]
     clusters = [long[:k] for k in (1, 5, 30, 17)] + [long[k:] for k in (10, 25)]
-    assert len(model().text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOWS[-1] + 1) / 2
-    free, tight = model(), model()
-    tight._scorer = PrefixScorer(tight.network, tight.grammar.following, 0, 8)  # as few pages as possible
+    assert len(model().text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOW + 1) / 2
+    free, tight = model(), forgetful()
     expected = free(clusters)
     for order in (range(6), reversed(range(6))):
         for k in order:
@@ -276,9 +282,8 @@ def test_scores_do_not_depend_on_what_is_remembered():
 def test_texts_longer_than_anything_sees_have_scores():
     long = [{"name": [f"a{k:04d}" * 10]} for k in range(80)]
     lm = model()
-    assert len(lm.text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOWS[-1] + 2)
-    tight = model()
-    tight._scorer = PrefixScorer(tight.network, tight.grammar.following, 0, 8)
+    assert len(lm.text(sorted(map(canonical, long))).tokens) > BLOCK * (WINDOW + 2)
+    tight = forgetful()
     assert np.array_equal(lm([long, long[1:]]), tight([long, long[1:]]))
 
 

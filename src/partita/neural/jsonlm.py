@@ -44,9 +44,9 @@ from partita.neural.transformer import Size, Transformer, forward, log_probabili
 KIND = "partita JsonLM 1"
 ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
-ROWS = {"cpu": 8}  # blocks computed at once; more on an accelerator
-PAGES = {"cpu": 1_000}  # blocks remembered
-MANY_ROWS, MANY_PAGES = 64, 20_000
+ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
+PAGES = {"cpu": 2_000}  # blocks remembered
+MANY_ROWS, MANY_PAGES = 128, 40_000
 SHARED = ("batch_tokens", "renamed", "dropout", "every", "seed")  # options of both parts of the training
 
 

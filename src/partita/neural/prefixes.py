@@ -21,9 +21,8 @@ import numpy as np
 from partita._typing import Array, Floats
 from partita.neural.transformer import Transformer, log_probabilities, read_block
 
-BLOCK = 32  # tokens
-WINDOWS = (0, 4, 8, 16, 32, 64)  # blocks to look back on; nothing is seen beyond the last
-NOWHERE = 0  # a page that is written and never read
+BLOCK = 16  # tokens
+WINDOW = 128  # blocks that a block sees, with itself; nothing is seen beyond
 
 
 class Text(NamedTuple):
@@ -44,7 +43,7 @@ class Block:
         self.key = key
         self.targets, self.states, self.counts = (part[after] for part in text)
         self.inputs = text.tokens[at : at + len(self.targets)]
-        self.page, self.log_probability = NOWHERE, 0.0
+        self.page, self.log_probability = 0, 0.0
 
     @property
     def whole(self) -> bool:
@@ -53,27 +52,19 @@ class Block:
 
 
 class Job(NamedTuple):
-    """A block to compute, the blocks before it, and how many of these are to be computed first."""
+    """A block to compute, and the blocks before it."""
 
     block: Block
     before: list[Block]
-    depth: int
-
-    @property
-    def window(self) -> int:
-        """How many blocks there is room to look back on."""
-        return next((window for window in WINDOWS if window >= len(self.before)), WINDOWS[-1])
 
 
 @partial(jax.jit, donate_argnums=1)
 def compute(network: Transformer, pool: Any, following: Any, texts: Any, pages: Any, where: Any) -> Any:
     """The log-probabilities of some blocks' targets, and the pool with the blocks' keys and values in it."""
     inputs, targets, states = texts
-    past, written = where
     with jax.default_matmul_precision("highest"):
-        x, own = read_block(network, pool, inputs, pages, past)
-        found = log_probabilities(network, x, targets, following[states] >= 0)
-    return found, pool.at[:, written].set(own)
+        x, pool = read_block(network, pool, inputs, pages, *where)
+        return log_probabilities(network, x, targets, following[states] >= 0), pool
 
 
 class PrefixScorer:
@@ -85,18 +76,20 @@ class PrefixScorer:
     following : (states, tokens) array
         The grammar.
     n_pages : int
-        How many blocks to remember; one of the shipped model takes 0.6 MB. More than a text may look back on.
+        How many blocks to remember; one of the shipped model takes 0.3 MB. More than a text may look back on.
     rows : int
         How many blocks are computed at once.
     """
 
     def __init__(self, network: Transformer, following: Array, n_pages: int, rows: int) -> None:
         self.network, self.following = network, jnp.asarray(following)
-        self.n_pages, self.rows = max(n_pages, WINDOWS[-1] + 1), rows
+        self.n_pages, self.rows = max(n_pages, WINDOW + rows), rows
         size = network.size
-        self.pool = jnp.zeros((size.layers, self.n_pages + 1, BLOCK, 2, size.width))
+        # The first pages are for blocks that no text goes on from, one a row.
+        shape = size.layers, rows + self.n_pages, 2, size.heads, BLOCK, size.width // size.heads
+        self.pool = jnp.zeros(shape)
         self.known: OrderedDict[bytes, Block] = OrderedDict()  # used last comes last
-        self.free = list(range(self.n_pages, NOWHERE, -1))
+        self.free = list(range(rows, rows + self.n_pages))
         self.computed = self.reused = 0  # blocks
 
     def __call__(self, texts: Sequence[Text]) -> Floats:
@@ -133,7 +126,7 @@ class PrefixScorer:
     def _chain(self, text: Text, jobs: dict[bytes, Job]) -> list[Block]:
         """A text's blocks; those that are not known become jobs."""
         chain: list[Block] = []
-        digest, depth = blake2b(digest_size=16), 0
+        digest = blake2b(digest_size=16)
         for at in range(0, len(text.tokens) - 1, BLOCK):
             targets = text.tokens[at + 1 : at + 1 + BLOCK]
             digest.update(text.tokens[at : at + len(targets)].tobytes())
@@ -141,9 +134,8 @@ class PrefixScorer:
             block = self.known.get(key)
             if block is None:
                 if key not in jobs:
-                    jobs[key] = Job(Block(key, text, at), list(chain), depth)
+                    jobs[key] = Job(Block(key, text, at), list(chain))
                 block = jobs[key].block
-                depth += 1
             chain.append(block)
         return chain
 
@@ -156,39 +148,29 @@ class PrefixScorer:
 
     def _compute(self, jobs: list[Job]) -> None:
         """Compute blocks, those before first, as many as possible at once."""
-        jobs.sort(key=lambda job: (job.depth, job.window))
-        found, first = [], 0
-        while first < len(jobs):
-            depth, window = jobs[first].depth, jobs[first].window
-            last = first + 1
-            while (
-                last < min(len(jobs), first + self.rows)
-                and jobs[last][2] == depth
-                and jobs[last].window == window
-            ):
-                last += 1
-            found.append((jobs[first:last], self._dispatch(jobs[first:last], window)))
-            first = last
-        for done, dispatched in found:
+        jobs.sort(key=lambda job: len(job.before))  # those with as much to look back on together
+        batches = [jobs[first : first + self.rows] for first in range(0, len(jobs), self.rows)]
+        for batch, dispatched in [(batch, self._dispatch(batch)) for batch in batches]:
             values = np.asarray(dispatched, np.float64)
-            for row, (block, _, _) in enumerate(done):
+            for row, (block, _) in enumerate(batch):
                 block.log_probability = float(values[row, : len(block.targets)][block.counts].sum())
         self.computed += len(jobs)
 
-    def _dispatch(self, jobs: list[Job], window: int) -> Any:
+    def _dispatch(self, jobs: list[Job]) -> Any:
         """Have some blocks computed, without waiting for it."""
         texts = np.zeros((3, self.rows, BLOCK), np.int32)
-        pages = np.full((self.rows, window), NOWHERE, np.int32)
-        where = np.zeros((2, self.rows), np.int32)
-        for row, (block, before, _) in enumerate(jobs):
-            seen = before[max(len(before) - window, 0) :]
+        pages = np.zeros((self.rows, WINDOW), np.int32)
+        past, written = np.zeros(self.rows, np.int32), np.arange(self.rows, dtype=np.int32)
+        for row, (block, before) in enumerate(jobs):
             texts[:, row, : len(block.inputs)] = block.inputs, block.targets, block.states
-            pages[row, : len(seen)] = [each.page for each in seen]
+            block.page = row
             if block.whole:
                 block.page = self._page()
                 self.known[block.key] = block
-            where[:, row] = len(before) * BLOCK, block.page
-        found, self.pool = compute(self.network, self.pool, self.following, texts, pages, where)
+            seen = [*before, block][-WINDOW:]
+            pages[row, : len(seen)] = [each.page for each in seen]
+            past[row], written[row] = len(before) * BLOCK, block.page
+        found, self.pool = compute(self.network, self.pool, self.following, texts, pages, (past, written))
         return found
 
     def _page(self) -> int:

@@ -7,6 +7,7 @@ reads one block of each sequence given the keys and values of the blocks before 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -14,6 +15,8 @@ import jax
 import jax.numpy as jnp
 
 from partita._typing import Array
+
+CHUNK = 8  # pages to look at in one go
 
 
 class Size(NamedTuple):
@@ -142,53 +145,72 @@ def log_probabilities(network: Transformer, x: Any, target: Any, allowed: Any) -
     return chosen - jax.nn.logsumexp(logits, axis=-1)
 
 
-def read_block(network: Transformer, pool: Any, tokens: Any, pages: Any, past: Any) -> tuple[Any, Any]:
-    """One block of each sequence, given the blocks before it.
+def read_block(
+    network: Transformer, pool: Any, tokens: Any, pages: Any, past: Any, written: Any
+) -> tuple[Any, Any]:
+    """One block of each sequence, given the blocks before it, of which some may be read along with it.
 
     Parameters
     ----------
-    pool : (layers, pages, block, 2, width) array
+    pool : (layers, pages, 2, heads, block, width of a head) array
         Keys and values of blocks that were read.
     tokens : (rows, block) array
-    pages : (rows, before) array
-        Where the blocks before are, in order; any page where there are fewer.
+    pages : (rows, window) array
+        Where the last blocks of each sequence are, in order, up to the one to read; any page after that. The
+        window is a multiple of CHUNK.
     past : (rows,) array
         How many positions there are before the block.
+    written : (rows,) array
+        Where the block's own keys and values are to be, no two at the same place.
 
     Returns
     -------
-    The last layer's output, and the block's own keys and values, (layers, rows, block, 2, width).
+    The last layer's output, and the pool with the blocks' keys and values in it.
     """
-    rows, block = tokens.shape
-    heads, width = network.size.heads, network.size.width
-    before = pages.shape[1] * block
+    block, width = tokens.shape[1], network.size.width
     position = past[:, None] + jnp.arange(block)
-    # Blocks before are the last ones at most; the first of them begins where the window does.
-    is_past = jnp.arange(before)[None] < jnp.minimum(past, before)[:, None]
-    seen = jnp.concatenate(
-        [
-            jnp.broadcast_to(is_past[:, None], (rows, block, before)),
-            jnp.broadcast_to(jnp.tril(jnp.ones((block, block), bool)), (rows, block, block)),
-        ],
-        axis=-1,
-    )
 
-    def through(x: Any, inputs: Any) -> tuple[Any, Any]:
-        layer, stored = inputs
-        q, k, v = heads_of(layer, x, position, heads)
-        own = jnp.stack([k, v], axis=2).reshape(rows, block, 2, width)
-        old = stored[pages].reshape(rows, before, 2, heads, width // heads)
-        keys = jnp.concatenate([old[:, :, 0], k], axis=1)
-        values = jnp.concatenate([old[:, :, 1], v], axis=1)
-        score = jnp.einsum("rqhd,rkhd->rhqk", q, keys) / math.sqrt(width // heads)
-        weight = jax.nn.softmax(jnp.where(seen[:, None], score, -1e30), axis=-1)
-        found = jnp.einsum("rhqk,rkhd->rqhd", weight, values).reshape(x.shape)
-        x = x + found @ layer.mix
-        return x + fed_forward(layer, x), own
+    def through(carry: Any, inputs: Any) -> tuple[Any, None]:
+        x, pool = carry
+        layer, number = inputs
+        q, *own = heads_of(layer, x, position, network.size.heads)
+        pool = pool.at[number, written].set(jnp.stack(own, axis=1).swapaxes(2, 3))
+        found = attended(q.swapaxes(1, 2), lambda some: pool[number, some], pages, past)
+        x = x + found.swapaxes(1, 2).reshape(x.shape) @ layer.mix
+        return (x + fed_forward(layer, x), pool), None
 
     x = math.sqrt(width) * network.embedding[tokens]
-    x, own = jax.lax.scan(through, x, (network.layers, pool))
-    return normed(x, network.norm), own
+    numbers = jnp.arange(network.size.layers)
+    (x, pool), _ = jax.lax.scan(through, (x, pool), (network.layers, numbers))
+    return normed(x, network.norm), pool
+
+
+def attended(q: Any, stored: Callable[[Any], Any], pages: Any, past: Any) -> Any:
+    """What queries (rows, heads, block, width of a head) find on pages; see :func:`read_block`.
+
+    Pages are read a few at a time, as many as the longest sequence has. Those after a sequence's end leave
+    what was found as it is, to the last bit, so nothing depends on how long the others are.
+    """
+    rows, heads, block, width = q.shape
+    first = jnp.maximum(past - (pages.shape[1] - 1) * block, 0)  # position that can be seen
+    latest = (past - first)[:, None] + jnp.arange(block)  # key that each query can see
+    q = q / math.sqrt(width)
+
+    def look(number: Any, carry: Any) -> Any:
+        most, total, found = carry
+        some = jax.lax.dynamic_slice_in_dim(pages, number * CHUNK, CHUNK, axis=1)
+        keys, values = jnp.moveaxis(stored(some), 1, 3).reshape(rows, 2, heads, -1, width).swapaxes(0, 1)
+        seen = number * CHUNK * block + jnp.arange(CHUNK * block) <= latest[:, None, :, None]
+        score = jnp.where(seen, jnp.einsum("rhqd,rhkd->rhqk", q, keys), -1e30)
+        higher = jnp.maximum(most, score.max(axis=-1, keepdims=True))
+        weight, fading = jnp.exp(score - higher), jnp.exp(most - higher)
+        total = total * fading + weight.sum(axis=-1, keepdims=True)
+        return higher, total, found * fading + jnp.einsum("rhqk,rhkd->rhqd", weight, values)
+
+    nothing = jnp.zeros((rows, heads, block, 1))
+    n_chunks = (jnp.max(past - first) // block) // CHUNK + 1
+    _, total, found = jax.lax.fori_loop(0, n_chunks, look, (nothing - 1e30, nothing, jnp.zeros_like(q)))
+    return found / total
 
 
 def count(network: Transformer) -> int:
