@@ -45,7 +45,8 @@ ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
 PAGES = {"cpu": 2_000}  # blocks remembered
-MANY_ROWS, MANY_PAGES = 128, 40_000
+AHEAD = {"cpu": 4}  # observations to propose for at once; some of what more would ask for is in vain
+MANY_ROWS, MANY_PAGES, FAR_AHEAD = 128, 40_000, 32
 
 
 class Corpus(NamedTuple):
@@ -77,7 +78,6 @@ class JsonLM:
     >>> pt.SplitSMC(model, n_particles=20).fit_predict(fragments)  # doctest: +SKIP
     """
 
-    lookahead = 32  # observations to propose for at once, in a black box
     alpha = 1.0  # the concentration that it is calibrated for
 
     def __init__(
@@ -85,6 +85,7 @@ class JsonLM:
     ) -> None:
         self.network, self.tokens = network, tokens
         self.temperature, self.offset = temperature, offset
+        self.lookahead = AHEAD.get(jax.default_backend(), FAR_AHEAD)  # of a black box
         self.grammar = Grammar(tokens)
         self._encoder = Encoder(tokens, self.grammar, REMEMBERED)
         self._ordered: dict[int, tuple[Mapping[str, Any], Fragment]] = {}
