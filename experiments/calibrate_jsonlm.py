@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-import partita as pt
 from partita.neural.jsonlm import JsonLM
 
 
@@ -40,12 +39,10 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--fragments", type=int, default=1_000)
-    parser.add_argument("--alternatives", type=int, default=5)
+    parser.add_argument("--alternatives", type=int, default=10)
     given = parser.parse_args()
     fragments, labels = validation(given.data, given.fragments)
-    surrogate = pt.Ngram(n=2, attribute="name").fit_prior(fragments, labels)
-    model = JsonLM.load(given.weights)
-    fitted = model.calibrate(fragments, labels, surrogate, n_alternatives=given.alternatives)
+    fitted = JsonLM.load(given.weights).calibrate(fragments, labels, n_alternatives=given.alternatives)
     print(f"{len(fragments)} fragments of {len(set(labels))} entities: temperature {fitted.temperature!r}, "
           f"offset {fitted.offset!r}, with records {fitted.pool}")  # fmt: skip
     fitted.save(given.output)

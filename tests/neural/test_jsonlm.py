@@ -109,6 +109,17 @@ def grammar() -> Grammar:
     return Grammar(tokens())
 
 
+class Pairs(dict):
+    """What JSON writes as an object with these pairs, equal keys and all."""
+
+    def __init__(self, pairs: list) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+    def items(self):
+        return self.pairs
+
+
 def is_document(ids: tuple[int, ...]) -> bool:
     """The slow reference: symbols and strings apart, strings decoded, the JSON parsed and looked at."""
     parts: list = []
@@ -142,6 +153,8 @@ def is_document(ids: tuple[int, ...]) -> bool:
         pair[0] and isinstance(pair[1], list) and pair[1] and all(pair[1]) for item in found for pair in item
     ):
         return False
+    if text != json.dumps([Pairs(item) for item in found], separators=(",", ":")):
+        return False  # JSON allows for spaces, this does not
     expected = [SET]
     for k, item in enumerate(found):
         expected.append(NEXT if k else OPEN)
@@ -210,6 +223,15 @@ def test_forbidden_texts_are_refused(ids):
     if not allowed:
         with pytest.raises(ValueError, match="may not stand there"):
             grammar().states(np.array(ids))
+
+
+def test_there_are_no_spaces_between_symbols():
+    space = byte_tokens()[ord(" ")]
+    state = 0
+    for token, may in ((SET, False), (OPEN, False), (None, True)):  # before each; at last within a string
+        assert (grammar().following[state, space] >= 0) == may
+        state = state if token is None else int(grammar().following[state, token])
+    assert [may_begin((*ids, space)) for ids in ((), (SET,), (SET, OPEN))] == [False, False, True]
 
 
 def test_continuations_sum_to_one():

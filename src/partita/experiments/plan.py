@@ -278,7 +278,8 @@ def plan_language(
     first = [X[k] for k in orders[0]]
     surrogates = {}
     for key, kind in (("", "bigram"), ("record", "record")):
-        fitted = given.fitted(name, kind, X)
+        # Records are to know how common each value is in these data.
+        fitted = text_model(kind, X) if kind == "record" else given.fitted(name, kind, X)
         surrogates[key] = (fitted, concentration(first, fitted, {}))
     model = pt.BlackBox(score, surrogates[""][0])
     alpha = concentration(first, model, {}) if score.alpha is None else score.alpha

@@ -222,8 +222,8 @@ class BlackBox(Model):
         alpha : float
             The concentration that the result is to be used with. What matters is alpha·exp(offset).
         n_alternatives : int
-            With how many clusters to confront an observation: the surrogate's best, or without a surrogate
-            some drawn at random.
+            With how many clusters to confront an observation: the surrogate's best, and as many drawn at
+            random, which stand for all others; without a surrogate all are drawn.
         random_state : int
         pool : bool
             Whether to find a ``surrogate_weight`` as well; it stays 0 unless asked for.
@@ -251,7 +251,7 @@ class BlackBox(Model):
         """
         from partita.models.calibration import calibrated
 
-        return calibrated(self, X, labels, alpha, n_alternatives, random_state, pool=pool)
+        return calibrated(self, X, labels, alpha, n_alternatives, random_state, pool)
 
 
 def observations_of(X: Any) -> list[Any]:

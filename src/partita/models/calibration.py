@@ -14,10 +14,11 @@ before it, or one of its own. So small clusters and new ones count as in a strea
     Σ_x log p(cluster of x | clusters of those before x)
 
 is a composite likelihood (Besag 1975), greatest where it should be if the labels are a draw from such a
-posterior. Not all clusters are looked at, but some that might have been whichever were the truth: the best
-under the surrogate, which does not know where the observation belongs; where the truth is not among them the
-observation says nothing. Without a surrogate they are the truth and others drawn at random: a set with r of K
-clusters is K/r times as likely to be drawn if the truth is one of the r, which is added to their weights.
+posterior. Not all clusters are looked at. Half of the alternatives are the best under the surrogate, which
+does not know where the observation belongs. Others are drawn at random from the K that are left, with the
+truth among them if it is one of these: a set with r of them is K/r times as likely to be drawn if it is,
+which is added to their weights (McFadden 1978). So a handful stands for all that an observation could join
+by mistake.
 
 A weak normal prior, b ~ N(1, 10²) and offset ~ N(0, 100²), holds where the labels leave a direction open.
 """
@@ -26,7 +27,6 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -63,24 +63,44 @@ class Sets:
         return self.place.setdefault(tuple(sorted(members)), len(self.place))
 
 
+class Questions(NamedTuple):
+    """What a black box was asked for to calibrate it, and what it said."""
+
+    choices: list[Choice]
+    clusters: list[list[Any]]
+    log_p: Floats  # of each cluster
+    model: BlackBox
+
+    def surrogate(self) -> Floats:
+        """log p of each cluster under the surrogate."""
+        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
+
+        assert self.model.surrogate is not None
+        return log_marginals_of(self.model.surrogate, self.clusters)
+
+
 def calibrated(
-    model: B,
-    X: Any,
-    labels: Any,
-    alpha: float,
-    n_alternatives: int,
-    random_state: int,
-    known: Callable[[list[list[Any]]], Floats] | None = None,
-    pool: bool = False,
+    model: B, X: Any, labels: Any, alpha: float, n_alternatives: int, random_state: int, pool: bool
 ) -> B:
     """The black box with the temperature and offset under which the labels are most likely.
 
-    ``known`` is the part of the clusters' log-likelihoods that no temperature applies to, if there is one.
     With ``pool`` the weight of the surrogate is fitted, too.
     """
+    log_alpha = log_of("alpha", alpha)
+    if pool and model.surrogate is None:
+        raise ValueError("pool finds the weight of a surrogate, and there is none")
+    asked = questions(model, X, labels, n_alternatives, random_state)
+    columns = [asked.log_p, asked.surrogate()] if pool else [asked.log_p]
+    (b, *weights), offset = maximise(asked.choices, np.array(columns), log_alpha)
+    found = {"temperature": 1.0 / b, "offset": offset, "surrogate_weight": weights[0] if pool else 0.0}
+    return copy.copy(model).set_params(**found)
+
+
+def questions(model: BlackBox, X: Any, labels: Any, n_alternatives: int, random_state: int) -> Questions:
+    """Confront each observation with some clusters of those before it, and ask for log p of all."""
     if labels is None:
         raise ValueError("a black box is calibrated with labelled data: fit_prior(X, labels)")
-    log_alpha, n_alternatives = log_of("alpha", alpha), whole("n_alternatives", n_alternatives, 1)
+    n_alternatives = whole("n_alternatives", n_alternatives, 1)
     codes = label_codes("labels", labels)
     X = _validated(model, X)
     if len(codes) != len(X):
@@ -89,27 +109,16 @@ def calibrated(
         )
     if len(X) < 2:
         raise ValueError("one observation alone says nothing about clusters; give more of them")
-    if pool and model.surrogate is None:
-        raise ValueError("pool finds the weight of a surrogate, and there is none")
     raw = copy.copy(model).set_params(temperature=1.0, offset=0.0, surrogate_weight=0.0)
     raw.check(n_features_of(X))
-    rng, sets = np.random.default_rng(random_state), Sets()
-    options = _best(raw, X, codes, n_alternatives) if raw.surrogate is not None else None
-    choices = _choices(codes, options, n_alternatives, rng, sets)
+    sets, rng = Sets(), np.random.default_rng(random_state)
+    best = [[]] * len(X) if raw.surrogate is None else _best(raw, X, codes, (n_alternatives + 1) // 2)
+    choices = _choices(codes, best, n_alternatives, rng, sets)
     evaluator = raw.evaluator()
     numbers = evaluator.add(X)
-    asked = [numbers[list(s)] for s in sets.place]
-    columns = [evaluator.log_marginals(asked, [f"row {s[0]}" for s in sets.place])]
-    clusters = [[X[i] for i in s] for s in sets.place]
-    if pool:
-        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
-
-        assert raw.surrogate is not None
-        columns.append(log_marginals_of(raw.surrogate, clusters))
-    fixed = np.zeros(len(asked)) if known is None else known(clusters)
-    (b, *weights), offset = maximise(choices, np.array(columns), log_alpha, fixed)
-    found = {"temperature": 1.0 / b, "offset": offset, "surrogate_weight": weights[0] if pool else 0.0}
-    return copy.copy(model).set_params(**found)
+    names = [f"row {s[0]}" for s in sets.place]
+    log_p = evaluator.log_marginals([numbers[list(s)] for s in sets.place], names)
+    return Questions(choices, [[X[i] for i in s] for s in sets.place], log_p, raw)
 
 
 def _validated(model: BlackBox, X: Any) -> Any:
@@ -147,43 +156,49 @@ def _best(model: BlackBox, X: Any, codes: Integers, r: int) -> list[list[int]]:
 
 
 def _choices(
-    codes: Integers, options: list[list[int]] | None, r: int, rng: np.random.Generator, sets: Sets
+    codes: Integers, best: list[list[int]], r: int, rng: np.random.Generator, sets: Sets
 ) -> list[Choice]:
-    """Each observation's cluster given those before it."""
+    """Each observation's cluster given those before it, among the best and others, r in all."""
     choices = []
     members: dict[int, list[int]] = {}
     for x, own in enumerate(codes.tolist()):
-        new = own not in members
-        if options is None:
-            drawn = rng.permutation([k for k in members if k != own])
-            clusters = ([] if new else [own]) + drawn[: r - (not new)].tolist()
-            correction = math.log(len(members) / len(clusters)) if clusters else 0.0
-        else:
-            clusters, correction = options[x], 0.0
-        if new or own in clusters:
-            alone = (0.0, [(1, sets([x]))], 1)
-            joined = [
-                (
-                    math.log(len(members[k])) + correction,
-                    [(1, sets([*members[k], x])), (-1, sets(members[k]))],
-                    0,
-                )
-                for k in sorted(clusters, key=lambda k: k != own)
-            ]
-            ordered = [alone, *joined] if new else [joined[0], alone, *joined[1:]]
-            choices.append(Choice(*map(list, zip(*ordered, strict=True))))
+        known = set(best[x])
+        left = [k for k in members if k not in known]
+        n_drawn = min(r - len(known), len(left))
+        first = [own] if own in left else []
+        others = rng.permutation([k for k in left if k != own])[: max(n_drawn - len(first), 0)].tolist()
+        if len(first) <= n_drawn:  # else there is no room for the truth
+            stand_for = math.log(len(left) / n_drawn) if n_drawn else 0.0
+            weights = dict.fromkeys(best[x], 0.0) | dict.fromkeys(first + others, stand_for)
+            choices.append(_choice(x, own, members, weights, sets))
         members.setdefault(own, []).append(x)
     return choices
 
 
+def _choice(x: int, own: int, members: dict[int, list[int]], weights: dict[int, float], sets: Sets) -> Choice:
+    """A new cluster, or those that have weights."""
+    alone = (0.0, [(1, sets([x]))], 1)
+    joined = [
+        (
+            math.log(len(members[k])) + weights[k],
+            [(1, sets([*members[k], x])), (-1, sets(members[k]))],
+            0,
+        )
+        for k in sorted(weights, key=lambda k: k != own)
+    ]
+    ordered = [joined[0], alone, *joined[1:]] if own in members else [alone, *joined]
+    return Choice(*map(list, zip(*ordered, strict=True)))
+
+
 def maximise(
-    choices: list[Choice], log_marginals: Floats, log_alpha: float, known: Floats
+    choices: list[Choice], log_marginals: Floats, log_alpha: float, known: Floats | None = None
 ) -> tuple[list[float], float]:
     """The weights of some log p(c), one a row, and the offset under which the truth is most likely.
 
     The first weight is b = 1/temperature, and above 0; others are 0 at least. Of each set of alternatives the
-    truth is the first.
+    truth is the first. ``known`` is the part of log p(c) that has no weight, if there is one.
     """
+    known = np.zeros(log_marginals.shape[1]) if known is None else known
     n = len(log_marginals)
     width = max(len(choice.fixed) for choice in choices)
     fixed = np.full((len(choices), width), -np.inf)

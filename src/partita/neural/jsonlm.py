@@ -27,15 +27,13 @@ import numpy as np
 from partita._labels import label_codes
 from partita._typing import Floats, Integers
 from partita.models.black_box import BlackBox
-from partita.models.calibration import calibrated
-from partita.models.ngram import Ngram
+from partita.models.calibration import maximise, questions
 from partita.models.record import Record
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
 from partita.neural.discernment import ENTITIES, Groups, discerning
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
-from partita.neural.serialisation import FIRST as NAME
 from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
@@ -46,7 +44,8 @@ ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
 PAGES = {"cpu": 2_000}  # blocks remembered
-MANY_ROWS, MANY_PAGES = 128, 40_000
+AHEAD = {"cpu": 4}  # observations to propose for at once; some of what more would ask for is in vain
+MANY_ROWS, MANY_PAGES, FAR_AHEAD = 128, 40_000, 32
 SHARED = ("batch_tokens", "renamed", "dropout", "every", "seed")  # options of both parts of the training
 
 
@@ -93,7 +92,6 @@ class JsonLM:
     >>> model = JsonLM.pretrained().with_records(record)  # doctest: +SKIP
     """
 
-    lookahead = 32  # observations to propose for at once, in a black box
     alpha = 1.0  # the concentration that it is calibrated for
 
     def __init__(
@@ -106,6 +104,7 @@ class JsonLM:
     ) -> None:
         self.network, self.tokens = network, tokens
         self.temperature, self.offset, self.pool = temperature, offset, pool
+        self.lookahead = AHEAD.get(jax.default_backend(), FAR_AHEAD)  # of a black box
         self.grammar = Grammar(tokens)
         self._encoder = Encoder(tokens, self.grammar, REMEMBERED)
         self._ordered: dict[int, tuple[Mapping[str, Any], Fragment]] = {}
@@ -254,17 +253,13 @@ class JsonLM:
         held = np.random.default_rng(0).permutation(held)[:ENOUGH]
         if len(np.unique(codes[held])) < 2:
             return model  # there is nothing to tell apart
-        unseen = [fragments[k] for k in held.tolist()]
-        surrogate = None
-        if any(fragment.get(NAME) for fragment in unseen):
-            surrogate = Ngram(n=2, attribute=NAME).fit_prior(unseen, codes[held])
-        return model.calibrate(unseen, codes[held], surrogate, n_alternatives=5)
+        return model.calibrate([fragments[k] for k in held.tolist()], codes[held])
 
     def calibrate(
         self,
         fragments: Sequence[Mapping[str, Any]],
         labels: Any,
-        surrogate: Any = None,
+        record: Record | None = None,
         n_alternatives: int = 10,
         random_state: int = 0,
     ) -> JsonLM:
@@ -276,28 +271,19 @@ class JsonLM:
             A few hundred, in a random order; the more alike their entities are, the more is learnt.
         labels : sequence
             The entity of each.
-        surrogate : Model, optional
-            Chooses the entities that a fragment is confronted with.
+        record : Record, optional
+            Chooses the entities that a fragment is confronted with, and is the other voice in the pool; one
+            that is learnt from the fragments, without their labels, unless given.
         n_alternatives, random_state : int
             As for :meth:`partita.BlackBox.fit_prior`.
         """
-        fitted = calibrated(
-            BlackBox(self.log_text, surrogate),
-            fragments,
-            labels,
-            self.alpha,
-            n_alternatives,
-            random_state,
-            lambda clusters: -self.log_orders(clusters),
-        )
-        found = type(self)(self.network, self.tokens, float(fitted.temperature), float(fitted.offset))
-        found._scorer = self._scorer  # which remembers what was read
-        record = Record.infer(fragments).fit_prior(fragments)
-        both = calibrated(
-            BlackBox(found, record), fragments, labels, self.alpha, n_alternatives, random_state, pool=True
-        )
-        found.pool = Pool(*(float(getattr(both, name)) for name in Pool._fields))
-        return found
+        record = Record.infer(fragments).fit_prior(fragments) if record is None else record
+        asked = questions(BlackBox(self.log_text, record), fragments, labels, n_alternatives, random_state)
+        log_alpha, orders = math.log(self.alpha), self.log_orders(asked.clusters)
+        (b,), offset = maximise(asked.choices, asked.log_p[None], log_alpha, -orders)
+        columns = np.array([b * asked.log_p - orders + offset, asked.surrogate()])
+        (c, weight), further = maximise(asked.choices, columns, log_alpha)
+        return type(self)(self.network, self.tokens, 1.0 / b, offset, Pool(1.0 / c, weight, further))
 
 
 def is_text(value: Any) -> bool:
