@@ -1,11 +1,9 @@
 """Train the language model that Partita ships, on an accelerator, in minutes.
 
-    python experiments/train_jsonlm.py FOLDER kb_train.jsonl.gz:6:20 geo_train.jsonl.gz:1:1
+    python experiments/train_jsonlm.py FOLDER kb_train/fragments.jsonl.gz:6 geo_train/fragments.jsonl.gz:1
 
-The network learns to read labelled fragments first, and then to tell entities apart. Each file is followed by
-how often an entity is seen in an epoch of the first part, and how often compared with others in the second.
-The folder receives checkpoints, curves, and jsonlm.safetensors, not calibrated yet
-(experiments/calibrate_jsonlm.py).
+Each file of labelled fragments is followed by how often an entity is seen in an epoch. The folder receives a
+checkpoint, the curves, and jsonlm.safetensors, not calibrated yet (experiments/calibrate_jsonlm.py).
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any
 
 from train_diffusion import printed
 
-from partita.neural.jsonlm import Corpus, discerned, learnt
+from partita.neural.jsonlm import Corpus, learnt
 
 
 def read(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
@@ -35,27 +33,17 @@ def main() -> None:
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--steps", type=int, default=2_600)
     parser.add_argument("--rate", type=float, default=1e-3)
-    parser.add_argument("--choices", type=int, default=1_200, help="steps to tell entities apart")
     given = parser.parse_args()
-    corpora, shares = [], []
+    corpora = []
     for corpus in given.corpora:
-        path, *repeats = corpus.rsplit(":", 2)
-        corpora.append(Corpus(*read(Path(path)), int(repeats[0])))
-        shares.append(int(repeats[1]))
+        path, repeats = corpus.rsplit(":", 1)
+        corpora.append(Corpus(*read(Path(path)), int(repeats)))
     model = learnt(
         corpora,
         folder=given.folder,
         steps=given.steps,
         rate=given.rate,
         every=max(given.steps // 25, 1),
-        progress=printed(),
-    )
-    model = discerned(
-        model,
-        [corpus._replace(repeats=share) for corpus, share in zip(corpora, shares, strict=True)],
-        folder=given.folder / "choices",
-        steps=given.choices,
-        every=max(given.choices // 15, 1),
         progress=printed(),
     )
     model.save(given.folder / "jsonlm.safetensors")

@@ -463,7 +463,7 @@ def test_other_names_are_the_same_for_the_same():
     others = [[canonical({"name": [f"Word{chr(97 + k)}"]})] for k in range(20)] * 2
     pool = [[canonical({"name": [letters]})] for letters in ("Anna", "Bert", "Cleo", "Dora", "Emil")]
     words = Words([entity, *others, *pool, *[[canonical({"name": ["of the of the"]})]] * 500])
-    (found,) = words.renamed([entity], np.random.default_rng(1))
+    found = words.renamed(entity, np.random.default_rng(1))
     (both,) = [dict(f)["name"] for f in found if "born" not in dict(f)]
     (born,) = [dict(f) for f in found if "born" in dict(f)]
     surname = min(both, key=len)

@@ -83,12 +83,11 @@ class Words:
         self.words = sorted(words)
         self.replaceable = set(words)
 
-    def renamed(self, entities: list[list[Fragment]], rng: np.random.Generator) -> list[list[Fragment]]:
-        """Entities with other words in their names, the same for the same, fragments in order."""
-        words = {word for fragments in entities for fragment in fragments for word in words_of(fragment)}
-        words &= self.replaceable
+    def renamed(self, fragments: list[Fragment], rng: np.random.Generator) -> list[Fragment]:
+        """The fragments with other words in their names, the same for the same, in order."""
+        words = {word for fragment in fragments for word in words_of(fragment)} & self.replaceable
         other = {word: self.words[rng.integers(len(self.words))] for word in sorted(words)}
-        return [sorted(with_words(fragment, other) for fragment in fragments) for fragments in entities]
+        return sorted(with_words(fragment, other) for fragment in fragments)
 
 
 def words_of(fragment: Fragment) -> list[str]:
@@ -186,7 +185,7 @@ class Batches:
         k = min(int(np.exp(rng.random() * np.log(n + 1))), n)
         chosen = [fragments[j] for j in rng.permutation(n)[:k].tolist()]
         if source.words is not None and rng.random() < source.renamed:
-            (chosen,) = source.words.renamed([chosen], rng)
+            chosen = source.words.renamed(chosen, rng)
         else:
             chosen.sort()
         return self.encoder.row(chosen)[: LENGTHS[-1] + 1]

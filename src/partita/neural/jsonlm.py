@@ -13,7 +13,7 @@ temperature, since it is too sure of itself; the number of orders is a fact, and
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
@@ -31,7 +31,6 @@ from partita.models.calibration import maximise, questions
 from partita.models.record import Record
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
-from partita.neural.discernment import ENTITIES, Groups, discerning
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
 from partita.neural.serialisation import Fragment, canonical, log_orders
@@ -46,7 +45,6 @@ ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
 PAGES = {"cpu": 2_000}  # blocks remembered
 AHEAD = {"cpu": 4}  # observations to propose for at once; some of what more would ask for is in vain
 MANY_ROWS, MANY_PAGES, FAR_AHEAD = 128, 40_000, 32
-SHARED = ("batch_tokens", "renamed", "dropout", "every", "seed")  # options of both parts of the training
 
 
 class Corpus(NamedTuple):
@@ -213,9 +211,7 @@ class JsonLM:
         progress: Progress = lambda step, figures: None,
         **options: Any,
     ) -> JsonLM:
-        """Learn from labelled fragments: to read them, to tell entities apart, and how sure to be of it.
-
-        One in twenty entities is held out, to measure and to calibrate.
+        """Learn from labelled fragments; one in twenty entities is held out, to measure and to calibrate.
 
         Parameters
         ----------
@@ -225,29 +221,12 @@ class JsonLM:
         folder : path, optional
             For checkpoints; training goes on from the one that is there.
         steps : int
-            Two thirds of them are for reading.
         progress : callable
             Told the number of steps done, and the last figures.
         **options
             Of :func:`learnt`.
         """
-        given = [Corpus(fragments, labels)]
-        choices = steps // 3 if max(map(len, divided(given[0]))) >= ENTITIES else 0
-        reading = steps - choices
-        model = learnt(given, folder=folder, steps=reading, progress=progress, **options)
-
-        def further(step: int, figures: dict[str, float]) -> None:
-            progress(reading + step, figures | ({"step": reading + figures["step"]} if figures else {}))
-
-        if choices:
-            model = discerned(
-                model,
-                given,
-                folder=None if folder is None else Path(folder) / "choices",
-                steps=choices,
-                progress=further,
-                **{name: options[name] for name in SHARED if name in options},
-            )
+        model = learnt([Corpus(fragments, labels)], folder=folder, steps=steps, progress=progress, **options)
         codes = label_codes("labels", labels)
         held = np.flatnonzero(np.isin(codes, held_out_codes(codes.max() + 1)))
         held = np.random.default_rng(0).permutation(held)[:ENOUGH]
@@ -341,71 +320,16 @@ def learnt(
     following = jnp.asarray(grammar.following)
     plan = Plan(steps, rate, min(1_000, steps // 10), weight_decay=weight_decay, seed=seed)
     config = {"size": network.size._asdict(), "batch": batch_tokens, "dropout": dropout, "renamed": renamed}
-    fixed = [fixed_batches(Entities(entities), encoder, batch_tokens) for entities in held_out]
 
     def loss(network: Any, batch: Any, key: Any) -> Any:
         total, count = nats(network, following, batch, dropout, key)
         return total / count
 
-    measure = eqx.filter_jit(lambda network, batch: nats(network, following, batch, 0.0, None))
-
-    def validate(network: Any) -> dict[str, float]:
-        figures: dict[str, float] = {}  # bits a token
-        for number, measured in enumerate(filter(None, fixed)):
-            found = np.sum([np.array(measure(network, batch)) for batch in measured], axis=0)
-            figures[f"held_out_{number}"] = float(found[0] / found[1] / math.log(2.0))
-        return figures | ({"held_out": float(np.mean(list(figures.values())))} if figures else {})
-
     found = train(
         network, loss, batches, plan, folder=None if folder is None else Path(folder), config=config,
-        validate=validate, every=every, progress=progress,
+        validate=held_out_bits(held_out, encoder, batch_tokens), every=every, progress=progress,
     )  # fmt: skip
     return JsonLM(jax.tree.map(weights.rounded, found.module), tokens)
-
-
-def discerned(
-    model: JsonLM,
-    corpora: Sequence[Corpus],
-    *,
-    folder: str | Path | None = None,
-    steps: int = 1_000,
-    batch_tokens: int = 65_536,
-    rate: float = 3e-4,
-    renamed: float = 0.5,
-    dropout: float = 0.15,
-    every: int = 100,
-    seed: int = 0,
-    progress: Progress = lambda step, figures: None,
-) -> JsonLM:
-    """The model after it has learnt to tell entities apart, without calibration (:mod:`.discernment`).
-
-    Parameters
-    ----------
-    model : JsonLM
-        What :func:`learnt` has returned.
-    corpora, folder, steps, batch_tokens, rate, renamed, dropout, every, seed, progress
-        As for :func:`learnt`.
-    """
-    learning, held_out = zip(*(divided(corpus) for corpus in corpora), strict=True)
-    encoder = Encoder(model.tokens, model.grammar, REMEMBERED)
-    sources = [
-        Entities(entities, corpus.repeats, Words(entities), renamed)
-        for entities, corpus in zip(learning, corpora, strict=True)
-    ]
-    kept = [Entities(entities, corpus.repeats) for entities, corpus in zip(held_out, corpora, strict=True)]
-    network = discerning(
-        model.network,
-        model.grammar,
-        Groups(sources, encoder, batch_tokens, seed),
-        Groups(kept, encoder, batch_tokens, seed + 1) if max(map(len, held_out)) >= ENTITIES else None,
-        Plan(steps, rate, steps // 10, average=0.99, seed=seed),
-        dropout,
-        folder=None if folder is None else Path(folder),
-        config={"start": model.name, "batch": batch_tokens, "dropout": dropout, "renamed": renamed},
-        every=every,
-        progress=progress,
-    )
-    return JsonLM(jax.tree.map(weights.rounded, network), model.tokens)
 
 
 def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]:
@@ -427,6 +351,24 @@ def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]
 def held_out_codes(n: int) -> Integers:
     """Which of n entities, in order of their first fragments, are held out."""
     return np.random.default_rng(0).permutation(n)[: n // 20]
+
+
+def held_out_bits(
+    held_out: Sequence[list[list[Fragment]]], encoder: Encoder, n_tokens: int
+) -> Callable[[Transformer], dict[str, float]]:
+    """A function from a network to its bits a token on random sets of held-out entities, always the same."""
+    fixed = [fixed_batches(Entities(entities), encoder, n_tokens) for entities in held_out]
+    following = jnp.asarray(encoder.grammar.following)
+    measure = eqx.filter_jit(lambda network, batch: nats(network, following, batch, 0.0, None))
+
+    def validate(network: Transformer) -> dict[str, float]:
+        figures: dict[str, float] = {}
+        for number, measured in enumerate(filter(None, fixed)):
+            found = np.sum([np.array(measure(network, batch)) for batch in measured], axis=0)
+            figures[f"held_out_{number}"] = float(found[0] / found[1] / math.log(2.0))
+        return figures | ({"held_out": float(np.mean(list(figures.values())))} if figures else {})
+
+    return validate
 
 
 def fixed_batches(held_out: Entities, encoder: Encoder, n_tokens: int) -> list[Any]:
