@@ -31,15 +31,15 @@ def read(path: Path, most: int | None = None) -> tuple[list[dict[str, Any]], lis
     return [row["properties"] for row in rows], [row["entity_id"] for row in rows]
 
 
-def models(fragments: list[Any], prior: Path) -> dict[str, tuple[Any, float | str]]:
-    """Each model with its concentration."""
+def models(fragments: list[Any], prior: Path) -> dict[str, Any]:
+    """Each model by its name."""
     network = JsonLM.pretrained()
     bigram = pt.Ngram(n=2, attribute="name").fit_prior(*read(prior, LABELLED))
     record = pt.Record.infer(fragments).fit_prior(fragments)
     return {
-        "records": (record, "auto"),
-        "language model": (pt.BlackBox(network, bigram), network.alpha),
-        "both": (network.with_records(record), network.alpha),
+        "records": record,
+        "language model": pt.BlackBox(network, bigram),
+        "both": network.with_records(record),
     }
 
 
@@ -56,12 +56,12 @@ def main() -> None:
     heads = "model", "order", "precision", "recall", "F1", "clusters", "ECE", "wall s", "calls", "evaluations"
     print("| " + " | ".join(heads) + " |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for name, (model, alpha) in models(fragments, given.prior).items():
+    for name, model in models(fragments, given.prior).items():
         for order in range(given.orders if name in given.models.split(",") else 0):
             shuffled = np.random.default_rng(order).permutation(len(fragments))
             X, truth = [fragments[k] for k in shuffled], [entities[k] for k in shuffled]
             began = time.perf_counter()
-            sampler = pt.SplitSMC(model, alpha, given.particles, random_state=0).fit(X)
+            sampler = pt.SplitSMC(model, "auto", given.particles, random_state=0).fit(X)
             seconds = time.perf_counter() - began
             found = pt.bcubed(truth, sampler.labels_)
             error = pt.metrics.calibration_of(sampler.posterior_, truth).expected_calibration_error

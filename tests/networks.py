@@ -1,9 +1,13 @@
 """Stand-ins for networks: closed forms behind the interface of ``partita.neural``."""
 
+from collections import namedtuple
+
 import numpy as np
 
 import partita.neural
 from partita import _networks
+
+Pool = namedtuple("Pool", "temperature surrogate_weight offset")
 
 
 class FakeDiffusion:
@@ -41,6 +45,7 @@ class FakeJsonLM:
 
     lookahead = 3
     alpha = 2.0
+    pool = Pool(temperature=2.0, surrogate_weight=0.5, offset=0.1)
 
     def __init__(self, name="fake-jsonlm 1"):
         self.name = name

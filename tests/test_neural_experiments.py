@@ -80,6 +80,11 @@ def test_fragments_are_the_language_models(tmp_path):
     assert Setting("greedy", proposals=100) in made.settings
     assert Setting("split SMC", 100, surrogate="record") in made.settings
     assert isinstance(made.surrogates["record"][0], pt.Record)
+    pooled = Setting("split SMC", 100, surrogate="record", pooled=True)
+    assert pooled in made.settings
+    assert pooled.name == "split SMC, m=100, with record"
+    assert runner.model_of(made, pooled)[0].surrogate_weight == 0.5
+    assert runner.model_of(made, pooled._replace(pooled=False))[0].surrogate_weight == 0.0
     assert {s.size for s in made.ablation if s.method == "SMC"} == {10}
     assert plan.plan("names", path, model="jsonlm", quick=True).X[0] == {"name": "Ada Lovelace"}
     settings, _, skipped = neural.fragments(made.model.score, 501, None, quick=False)
@@ -137,7 +142,8 @@ def small(points):
 def test_everything_is_run_counted_and_reported(small, tmp_path):
     settings = [s._replace(sweeps=min(s.sweeps, 5)) for s in small.settings]
     results = runner.Results(tmp_path / "r", small._replace(settings=tuple(settings)))
-    assert len(list(results.complete())) == 2 * len(runner.chosen(results.experiment, None))
+    expected = sum(1 if setting.once else 2 for setting in runner.chosen(results.experiment, None))
+    assert len(list(results.complete())) == expected
     assert not results.missing()
     for run in results.runs:
         assert (run["evaluations"] > 0) if not run["alone"] else "evaluations" not in run

@@ -21,6 +21,7 @@ from partita.neural.prefixes import BLOCK, WINDOW, PrefixScorer, Text
 from partita.neural.serialisation import canonical, to_json
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
+from partita.priors import likeliest_alpha
 
 TINY = {"width": 16, "layers": 2, "heads": 2, "hidden": 24}
 FRAGMENTS = [
@@ -343,12 +344,13 @@ def test_calibration_makes_the_labels_most_likely():
     order = rng.permutation(len(data))
     data, label = [data[k] for k in order], label[order]
     found = model().calibrate(data, label, n_alternatives=6)
+    alpha = likeliest_alpha(6, len(data))
 
     def evidence(lm):  # log p of each one's cluster given those before it, computed plainly
         total = 0.0
         for x in range(len(data)):
             before = [[data[k] for k in range(x) if label[k] == c] for c in range(6)]
-            weights = [lm([[data[x]]])[0]]
+            weights = [math.log(alpha) + lm([[data[x]]])[0]]
             weights += [math.log(len(b)) + lm([[*b, data[x]]])[0] - lm([b])[0] for b in before if b]
             place = [c for c in range(6) if before[c]]
             own = 1 + place.index(label[x]) if label[x] in place else 0

@@ -37,6 +37,7 @@ from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
+from partita.priors import likeliest_alpha
 
 KIND = "partita JsonLM 1"
 ENOUGH = 500  # fragments to calibrate with
@@ -89,8 +90,6 @@ class JsonLM:
     >>> record = pt.Record.infer(fragments).fit_prior(fragments)  # doctest: +SKIP
     >>> model = JsonLM.pretrained().with_records(record)  # doctest: +SKIP
     """
-
-    alpha = 1.0  # the concentration that it is calibrated for
 
     def __init__(
         self,
@@ -244,6 +243,8 @@ class JsonLM:
     ) -> JsonLM:
         """The same model with the temperature and offset that labelled fragments call for, and the pool.
 
+        They are for a concentration that suits the data, such as ``alpha="auto"`` finds.
+
         Parameters
         ----------
         fragments : sequence of mappings
@@ -258,7 +259,9 @@ class JsonLM:
         """
         record = Record.infer(fragments).fit_prior(fragments) if record is None else record
         asked = questions(BlackBox(self.log_text, record), fragments, labels, n_alternatives, random_state)
-        log_alpha, orders = math.log(self.alpha), self.log_orders(asked.clusters)
+        orders = self.log_orders(asked.clusters)
+        # How many entities there are is not the model's to say: α is the one that suits the labels.
+        log_alpha = math.log(likeliest_alpha(len(set(labels)), len(fragments)))
         (b,), offset = maximise(asked.choices, asked.log_p[None], log_alpha, -orders)
         columns = np.array([b * asked.log_p - orders + offset, asked.surrogate()])
         (c, weight), further = maximise(asked.choices, columns, log_alpha)
