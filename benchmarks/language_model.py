@@ -9,8 +9,6 @@ fitted to the first labelled fragments of the file given with --prior, as in the
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -18,23 +16,17 @@ from typing import Any
 import numpy as np
 
 import partita as pt
+from partita.experiments.files import read_fragments
 from partita.neural import JsonLM
 
 LABELLED = 2_000  # fragments to fit the bigrams' prior to
 
 
-def read(path: Path, most: int | None = None) -> tuple[list[dict[str, Any]], list[str]]:
-    """Fragments and the entities they are of."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line, _ in zip(file, range(most or 10**9), strict=False)]
-    return [row["properties"] for row in rows], [row["entity_id"] for row in rows]
-
-
 def models(fragments: list[Any], prior: Path) -> dict[str, Any]:
     """Each model by its name."""
     network = JsonLM.pretrained()
-    bigram = pt.Ngram(n=2, attribute="name").fit_prior(*read(prior, LABELLED))
+    labelled, entities = read_fragments(prior)
+    bigram = pt.Ngram(n=2, attribute="name").fit_prior(labelled[:LABELLED], entities[:LABELLED])
     record = pt.Record.infer(fragments).fit_prior(fragments)
     return {
         "records": record,
@@ -52,14 +44,14 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=1)
     parser.add_argument("--models", default="records,language model,both")
     given = parser.parse_args()
-    fragments, entities = read(given.data)
+    fragments, entities = read_fragments(given.data)
     heads = "model", "order", "precision", "recall", "F1", "clusters", "ECE", "wall s", "calls", "evaluations"
     print("| " + " | ".join(heads) + " |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for name, model in models(fragments, given.prior).items():
         for order in range(given.orders if name in given.models.split(",") else 0):
             shuffled = np.random.default_rng(order).permutation(len(fragments))
-            X, truth = [fragments[k] for k in shuffled], [entities[k] for k in shuffled]
+            X, truth = [fragments[k] for k in shuffled], entities[shuffled]
             began = time.perf_counter()
             sampler = pt.SplitSMC(model, "auto", given.particles, random_state=0).fit(X)
             seconds = time.perf_counter() - began

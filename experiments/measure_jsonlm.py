@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from train_jsonlm import read
-
+from partita.experiments.files import read_fragments
 from partita.neural.corpus import Encoder
 from partita.neural.jsonlm import REMEMBERED, Corpus, JsonLM, divided, held_out_bits
 
@@ -23,7 +22,7 @@ def main() -> None:
     model = JsonLM.load(given.weights)
     encoder = Encoder(model.tokens, model.grammar, REMEMBERED)
     for path in given.corpora:
-        held_out = divided(Corpus(*read(path)))[1]
+        held_out = divided(Corpus(*read_fragments(path)))[1]
         found = held_out_bits([held_out], encoder, 32_768)(model.network)
         print(f"{path}: {found['held_out']:.3f} bits a token on sets of {len(held_out):,} held-out entities")
 

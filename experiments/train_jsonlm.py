@@ -9,21 +9,12 @@ checkpoint, the curves, and jsonlm.safetensors, not calibrated yet (experiments/
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 from pathlib import Path
-from typing import Any
 
 from train_diffusion import printed
 
+from partita.experiments.files import read_fragments
 from partita.neural.jsonlm import Corpus, learnt
-
-
-def read(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Fragments and the entities they are of."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    return [row["properties"] for row in rows], [row["entity_id"] for row in rows]
 
 
 def main() -> None:
@@ -37,7 +28,7 @@ def main() -> None:
     corpora = []
     for corpus in given.corpora:
         path, repeats = corpus.rsplit(":", 1)
-        corpora.append(Corpus(*read(Path(path)), int(repeats)))
+        corpora.append(Corpus(*read_fragments(Path(path)), int(repeats)))
     model = learnt(
         corpora,
         folder=given.folder,

@@ -14,7 +14,6 @@ class FakeDiffusion:
     """Normal clusters of known variance, with a normal prior on their means."""
 
     lookahead = 4
-    alpha = None
 
     def __init__(self, name="fake-diffusion 1"):
         self.name = name
@@ -44,7 +43,6 @@ class FakeJsonLM:
     """Fragments by the words of their names: rare ones are shared within a cluster."""
 
     lookahead = 3
-    alpha = 2.0
     pool = Pool(temperature=2.0, surrogate_weight=0.5, offset=0.1)
 
     def __init__(self, name="fake-jsonlm 1"):

@@ -76,7 +76,7 @@ def test_circles_are_the_diffusion_models(points):
 def test_fragments_are_the_language_models(tmp_path):
     path = write_json(tmp_path / "data.jsonl")
     made = plan.plan("kb", path, model="jsonlm", replications=1)
-    assert made.alpha == 2.0
+    assert made.alpha == made.surrogates["record"][1]
     assert Setting("greedy", proposals=100) in made.settings
     assert Setting("split SMC", 100, surrogate="record") in made.settings
     assert isinstance(made.surrogates["record"][0], pt.Record)
@@ -188,9 +188,9 @@ def test_a_surrogate_by_another_name(tmp_path):
     made = plan.plan("kb", write_json(tmp_path / "data.jsonl"), model="jsonlm", replications=1)
     model, alpha = runner.model_of(made, Setting("split SMC", 10, surrogate="record", proposals=7))
     assert model.surrogate is made.surrogates["record"][0]
-    assert (model.n_proposals, alpha) == (7, 2.0)
+    assert (model.n_proposals, alpha) == (7, made.alpha)
     assert made.model.n_proposals is None
-    assert runner.model_of(made, Setting("SMC", 3, surrogate="record", alone=True))[1] != 2.0
+    assert runner.model_of(made, Setting("SMC", 3, alone=True))[1] == made.surrogates[""][1]
     model, _ = runner.model_of(made, Setting("split SMC", 10, lookahead=1))
     assert (model.score.lookahead, made.model.score.lookahead) == (1, 3)
 

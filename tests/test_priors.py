@@ -9,7 +9,6 @@ from scipy.special import digamma
 from scipy.stats import chi2
 
 import partita as pt
-from partita.priors import likeliest_alpha
 
 from . import oracle
 
@@ -65,15 +64,3 @@ def test_weights_are_shares_of_a_stick():
 def test_the_concentration_is_positive(alpha):
     with pytest.raises(ValueError, match="alpha must be a positive number"):
         pt.DirichletProcess(alpha)
-
-
-@pytest.mark.parametrize(("n_clusters", "n"), [(2, 3), (7, 40), (84, 734)])
-def test_the_likeliest_concentration_makes_the_number_of_clusters_likeliest(n_clusters, n):
-    best = likeliest_alpha(n_clusters, n)
-    sizes = [n - n_clusters + 1] + [1] * (n_clusters - 1)  # the sizes do not matter to α
-    density = [pt.DirichletProcess(alpha).log_density(sizes) for alpha in (best, 0.99 * best, 1.01 * best)]
-    assert density[0] == max(density)
-
-
-def test_concentrations_have_bounds():
-    assert 0.0 < likeliest_alpha(1, 10) < likeliest_alpha(10, 10) < np.inf

@@ -51,9 +51,3 @@ class Network:
         """The parameters of a black box in which records have a say, if it says so."""
         found = getattr(loaded(self.kind, self.source), "pool", None)
         return {} if found is None else found._asdict()
-
-    @property
-    def alpha(self) -> float | None:
-        """The concentration that it was calibrated with, if it says so."""
-        found = getattr(loaded(self.kind, self.source), "alpha", None)
-        return None if found is None else float(found)

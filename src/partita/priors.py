@@ -31,21 +31,6 @@ def expected_clusters(alpha: float, n_observations: float) -> float:
     return alpha * (difference + math.log1p(apart / low))
 
 
-def likeliest_alpha(n_clusters: int, n_observations: int) -> float:
-    """The α under which so many clusters are likeliest, which is that under which they are expected.
-
-    Within bounds: all observations in one cluster, or all alone, call for none or for infinitely much.
-    """
-    low, high = math.log(1e-3), math.log(1e3 * n_observations)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if expected_clusters(math.exp(middle), n_observations) < n_clusters:
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
-
-
 @dataclass(frozen=True)
 class DirichletProcess:
     """Partitions under a Dirichlet process: Ewens' sampling formula (paper, eq. 3).

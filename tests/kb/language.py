@@ -17,11 +17,9 @@ class RecordLM:
 
     lookahead = 4
 
-    def __init__(self, record, name="records 1", extra=lambda cluster: 0.0, alpha=None):
+    def __init__(self, record, name="records 1", extra=lambda cluster: 0.0):
         self.record, self.name, self.extra = record, name, extra
         self.asked = 0
-        if alpha is not None:
-            self.alpha = alpha
 
     def __call__(self, clusters):
         self.asked += len(clusters)

@@ -196,16 +196,6 @@ def test_where_it_says_what_records_say_its_step_is_nothing(both):
         assert NETWORK not in {step.attribute for step in mine.steps}
 
 
-def test_a_concentration_of_its_own_is_not_learnt(monkeypatch, record, tmp_path):
-    install(monkeypatch, RecordLM(record, alpha=3.0))
-    with partita.kb.open(tmp_path / "kb.db", model="jsonlm") as kb:
-        kb.add(ROWS[:30], batch=7)
-        assert kb._clustering.engine.alpha == pytest.approx(3.0)
-    with partita.kb.open(tmp_path / "kb.db") as kb:
-        kb.add(ROWS[30:])
-        assert kb._clustering.engine.alpha == pytest.approx(3.0)
-
-
 def test_a_relearnt_one_has_its_ids_and_may_have_another_model(both, lm, monkeypatch, tmp_path):
     _, kb = both
     before = {entity.id for entity in kb.entities()}
@@ -322,6 +312,6 @@ def test_build_and_add_from_the_command_line(lm, tmp_path):
 def test_a_network_as_the_store_keeps_it(lm):
     network = Network.of("jsonlm")
     pool = {} if lm.pool is None else {"temperature": 2.0, "surrogate_weight": 0.5, "offset": 0.0}
-    assert network == Network("jsonlm", "records 1", 4, None, pool)
+    assert network == Network("jsonlm", "records 1", 4, pool)
     fragment = {"name": ["Ada Lovelace"]}
     assert network([[fragment]]) == pytest.approx(lm([[fragment]]))

@@ -189,18 +189,7 @@ class LifeWithALanguageModel(Life):
         forget()
 
 
-TestLifeWithALanguageModel = LifeWithALanguageModel.TestCase
-TestLifeWithALanguageModel.settings = settings(
-    max_examples=4,
-    phases=[Phase.explicit, Phase.generate],
-    stateful_step_count=12,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=list(HealthCheck),
-)
-TestLife = Life.TestCase
-TestLife.settings = settings(
+USUAL = settings(
     max_examples=15,
     phases=[Phase.explicit, Phase.generate],
     stateful_step_count=12,
@@ -209,3 +198,7 @@ TestLife.settings = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
+TestLife = Life.TestCase
+TestLife.settings = USUAL
+TestLifeWithALanguageModel = LifeWithALanguageModel.TestCase
+TestLifeWithALanguageModel.settings = settings(USUAL, max_examples=4)

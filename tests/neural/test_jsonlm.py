@@ -21,7 +21,7 @@ from partita.neural.prefixes import BLOCK, WINDOW, PrefixScorer, Text
 from partita.neural.serialisation import canonical, to_json
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.priors import likeliest_alpha
+from partita.smc.concentration import alpha_for
 
 TINY = {"width": 16, "layers": 2, "heads": 2, "hidden": 24}
 FRAGMENTS = [
@@ -344,7 +344,7 @@ def test_calibration_makes_the_labels_most_likely():
     order = rng.permutation(len(data))
     data, label = [data[k] for k in order], label[order]
     found = model().calibrate(data, label, n_alternatives=6)
-    alpha = likeliest_alpha(6, len(data))
+    alpha = alpha_for(6, len(data))
 
     def evidence(lm):  # log p of each one's cluster given those before it, computed plainly
         total = 0.0

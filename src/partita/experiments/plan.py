@@ -282,7 +282,7 @@ def plan_language(
         fitted = text_model(kind, X) if kind == "record" else given.fitted(name, kind, X)
         surrogates[key] = (fitted, concentration(first, fitted, {}))
     model = pt.BlackBox(score, surrogates[""][0])
-    alpha = surrogates["record"][1] if score.alpha is None else score.alpha
+    alpha = surrogates["record"][1]  # as records have learnt it, at little cost
     main, ablation, skipped = neural.fragments(score, len(X), particles, quick)
     published, notes = neural.published(name, 0 if truth is None else int(truth.max()) + 1, quick)
     return Experiment(

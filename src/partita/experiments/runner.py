@@ -89,7 +89,7 @@ def run_one(experiment: Experiment, setting: Setting, replication: int) -> Run:
     run |= stream(method, X, truth, setting.sweeps, clock, checks)
     if experiment.neural and replication == 0 and setting.method == SPLIT:
         run["picture"] = picture(method.posterior_)
-    if setting.alone:  # what the black box thinks of it
+    if setting.alone or setting.pooled:  # what the black box itself thinks of it
         run["log_density"] = density(experiment, X, method.labels_)
     return run
 

@@ -76,14 +76,13 @@ class Clustering:
     exact : bool
         Whether a fragment meets all entities, or those that share a key with it.
     network : Network, optional
-        The language model that scores clusters, where the records only propose them.
+        The language model that scores clusters, where the records propose them.
     """
 
     def __init__(self, model: Record, n_particles: int, exact: bool, network: Network | None = None) -> None:
         self.model, self.network = model, network
         model.check(1)
-        learns = network is None or network.alpha is None
-        self._settings = Settings(n_particles, learn_alpha=int(learns))
+        self._settings = Settings(n_particles, learn_alpha=1)
         candidates = None if exact else "auto"
         self.engine: Engine
         if network is None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from partita import _networks
 from partita._networks import WEIGHTS, loaded, loaded_name
 from partita._typing import Integers
 from partita.models.black_box import BlackBox
@@ -45,23 +46,13 @@ class Network:
     model: str  # JSONLM, or a file of weights
     name: str  # a hash of the weights
     lookahead: int
-    alpha: float | None  # the concentration that it was calibrated with, if it says so
     pool: dict[str, Any] = field(default_factory=dict)  # of a black box in which records have a say
 
     @classmethod
     def of(cls, model: str) -> Network:
         """The network as it is now; ImportError says what to install, OSError that there is no such file."""
-        found = loaded(*where(model))
-        alpha = getattr(found, "alpha", None)
-        lookahead = int(getattr(found, "lookahead", 1))
-        pool = getattr(found, "pool", None)
-        return cls(
-            model,
-            loaded_name(*where(model)),
-            lookahead,
-            None if alpha is None else float(alpha),
-            {} if pool is None else pool._asdict(),
-        )
+        found = _networks.Network(*where(model))
+        return cls(model, found.name, found.lookahead, found.pool)
 
     def __call__(self, clusters: list[list[Any]]) -> Any:
         """Ask it; ValueError if the weights are not those that the clusterings were made with."""
@@ -86,8 +77,7 @@ class LanguageEngine(BlackBoxEngine):
         """An empty one."""
         box = BlackBox(network, surrogate=record, **network.pool)
         box.check(1)
-        log_alpha = 0.0 if network.alpha is None else float(np.log(network.alpha))
-        return cls(box, settings, 1, 2, log_alpha, 0, candidates, evaluator=box.evaluator())
+        return cls(box, settings, 1, 2, 0.0, 0, candidates, evaluator=box.evaluator())
 
     def expect(self, n: int) -> None:
         """Give the first n observations, all restored, their numbers."""

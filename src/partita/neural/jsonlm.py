@@ -37,7 +37,7 @@ from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.priors import likeliest_alpha
+from partita.smc.concentration import alpha_for
 
 KIND = "partita JsonLM 1"
 ENOUGH = 500  # fragments to calibrate with
@@ -62,6 +62,9 @@ class Pool(NamedTuple):
     temperature: float = 1.0
     surrogate_weight: float = 0.0
     offset: float = 0.0
+
+
+ALONE = Pool()  # as if they had none
 
 
 class JsonLM:
@@ -97,7 +100,7 @@ class JsonLM:
         tokens: Tokens,
         temperature: float = 1.0,
         offset: float = 0.0,
-        pool: Pool = Pool(),  # noqa: B008
+        pool: Pool = ALONE,
     ) -> None:
         self.network, self.tokens = network, tokens
         self.temperature, self.offset, self.pool = temperature, offset, pool
@@ -111,7 +114,8 @@ class JsonLM:
 
     def __call__(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p(c) of each cluster."""
-        return self.log_text(clusters) / self.temperature - self.log_orders(clusters) + self.offset
+        found = list(map(self._canonical, clusters))
+        return self._log_text(found) / self.temperature - orders_of(found) + self.offset
 
     def with_records(self, record: Record) -> BlackBox:
         """A black box in which the model and records both have a say, as calibrated; records propose, too."""
@@ -119,11 +123,11 @@ class JsonLM:
 
     def log_text(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p of each cluster's text, as the network says."""
-        return self.scorer([self.text(self._canonical(cluster)) for cluster in clusters])
+        return self._log_text(list(map(self._canonical, clusters)))
 
-    def log_orders(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
-        """The logarithm of the number of orders that each cluster's fragments may have come in."""
-        return np.array([log_orders(self._canonical(cluster)) for cluster in clusters])
+    def _log_text(self, sets: list[list[Fragment]]) -> Floats:
+        """The same of sets of canonical fragments, which are in order."""
+        return self.scorer(list(map(self.text, sets)))
 
     def _canonical(self, cluster: Sequence[Mapping[str, Any]]) -> list[Fragment]:
         """The fragments of a cluster that say something, in order."""
@@ -259,13 +263,18 @@ class JsonLM:
         """
         record = Record.infer(fragments).fit_prior(fragments) if record is None else record
         asked = questions(BlackBox(self.log_text, record), fragments, labels, n_alternatives, random_state)
-        orders = self.log_orders(asked.clusters)
-        # How many entities there are is not the model's to say: α is the one that suits the labels.
-        log_alpha = math.log(likeliest_alpha(len(set(labels)), len(fragments)))
+        orders = orders_of(list(map(self._canonical, asked.clusters)))
+        # How many entities there are is not the model's to say: α is what the labels call for.
+        log_alpha = math.log(alpha_for(len(set(labels)), len(fragments)))
         (b,), offset = maximise(asked.choices, asked.log_p[None], log_alpha, -orders)
         columns = np.array([b * asked.log_p - orders + offset, asked.surrogate()])
         (c, weight), further = maximise(asked.choices, columns, log_alpha)
         return type(self)(self.network, self.tokens, 1.0 / b, offset, Pool(1.0 / c, weight, further))
+
+
+def orders_of(sets: list[list[Fragment]]) -> Floats:
+    """The logarithms of the numbers of orders that sets of fragments may have come in."""
+    return np.array(list(map(log_orders, sets)))
 
 
 def is_text(value: Any) -> bool:
@@ -352,7 +361,7 @@ def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]
 
 
 def held_out_codes(n: int) -> Integers:
-    """Which of n entities, in order of their first fragments, are held out."""
+    """Which of n entities, in order of their labels, are held out."""
     return np.random.default_rng(0).permutation(n)[: n // 20]
 
 

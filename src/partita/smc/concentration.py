@@ -46,6 +46,12 @@ def best_alpha(n_clusters, n_observations):
     return math.exp(0.5 * (low + high))
 
 
+@kernel
+def alpha_for(n_clusters, n_observations):
+    """:func:`best_alpha`, for Python."""
+    return best_alpha(n_clusters, n_observations)
+
+
 @inner
 def clusters_per_row(state, s):
     """The number of clusters of each particle of subproblem ``s``."""
