@@ -70,6 +70,9 @@ def test_circles_are_the_diffusion_models(points):
     assert Setting("split SMC", 50) in made.ablation
     assert made.fingerprint() == plan.plan("circles", points, replications=1).fingerprint()
     assert made.fingerprint() != plan.plan("circles", points, model="mine.safetensors").fingerprint()
+    elsewhere = plan.plan("circles", points, replications=1)
+    elsewhere.model.score.lookahead += 1  # as on a machine of another kind
+    assert elsewhere.fingerprint() == made.fingerprint()
     assert not plan.plan("circles", points, model="gaussian").neural
 
 
@@ -83,6 +86,9 @@ def test_fragments_are_the_language_models(tmp_path):
     pooled = Setting("split SMC", 100, surrogate="record", pooled=True)
     assert pooled in made.settings
     assert pooled.name == "split SMC, m=100, with record"
+    alone = Setting("split SMC, refined", 20, 3, surrogate="record", alone=True)
+    assert alone in made.settings
+    assert alone.name == "split SMC, refined, m=20, record alone"
     assert runner.model_of(made, pooled)[0].surrogate_weight == 0.5
     assert runner.model_of(made, pooled._replace(pooled=False))[0].surrogate_weight == 0.0
     assert {s.size for s in made.ablation if s.method == "SMC"} == {10}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import partita as pt
+from partita._networks import Network
 from partita._typing import Integers
 
 SPLIT, SMC, GREEDY = "split SMC", "SMC", "greedy"
@@ -162,6 +163,8 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, set | frozenset):
         return sorted(map(str, value))
+    if isinstance(value, Network):  # how far to look ahead depends on the machine, and changes no result
+        return [value.kind, value.name]
     if isinstance(value, pt.Model):  # which may also hold what it has derived from its parameters
         return [type(value).__name__, plain(value.get_params(deep=False))]
     return [type(value).__name__, plain(vars(value)) if hasattr(value, "__dict__") else repr(value)]

@@ -135,11 +135,7 @@ def fragments(
 ) -> tuple[tuple[Setting, ...], tuple[Setting, ...], dict[str, str]]:
     """The settings for n fragments, those of the ablation, and why other methods are not run."""
     few, most = n <= FEW, max(sizes or (10 if quick else 100,))
-    others = (
-        Setting(SPLIT, most, surrogate="record"),
-        *(pooled(most, quick) if score.pool else ()),
-        *(offline(quick, ()) if few else ()),
-    )
+    others = (*with_records(score, most, quick), *(offline(quick, ()) if few else ()))
     main = settings(score, sizes, quick, Setting(GREEDY, proposals=100), others)
     why = f"{n:,} fragments are more than {FEW}, of which the paper's offline methods made nothing in time"
     skipped = {} if few else dict.fromkeys((GIBBS, METROPOLIS, AGGLOMERATIVE), why)
@@ -147,10 +143,12 @@ def fragments(
     return main, () if quick else (*ablation(10, (1, 5, 10, 20, 50, 100)), alone), skipped
 
 
-def pooled(most: int, quick: bool) -> tuple[Setting, ...]:
-    """The language model and records together."""
-    refined = Setting(REFINED, min(20, most), 1 if quick else 3, surrogate="record", pooled=True)
-    return Setting(SPLIT, most, surrogate="record", pooled=True), refined
+def with_records(score: Network, most: int, quick: bool) -> tuple[Setting, ...]:
+    """Records propose for the language model; have their say beside it, if it says how; and do without it."""
+    split = Setting(SPLIT, most, surrogate="record")
+    refined = Setting(REFINED, min(20, most), 1 if quick else 3, surrogate="record")
+    both = [split._replace(pooled=True), refined._replace(pooled=True)] if score.pool else []
+    return (split, *both, split._replace(alone=True), refined._replace(alone=True))
 
 
 def published(name: str, n_clusters: int, quick: bool) -> tuple[Mapping[str, Published], tuple[str, ...]]:
