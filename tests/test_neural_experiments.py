@@ -212,6 +212,16 @@ def test_some_methods_now_and_the_others_later(small, tmp_path):
     assert again.missing(["ablation"]) == [(s, 0) for s in few.ablation]
 
 
+def test_an_ablation_alone_is_reported(small, tmp_path):
+    few = small._replace(ablation=neural.ablation(4, (1,)), orders=small.orders[:1])
+    results = runner.Results(tmp_path / "r", few)
+    list(results.complete(["ablation"]))
+    report.write_report(results)
+    assert "split SMC, m=4, m′=1" in (tmp_path / "r" / "table.md").read_text(encoding="utf-8")
+    assert (tmp_path / "r" / "ablation.png").exists()
+    assert not (tmp_path / "r" / "runtime.png").exists()
+
+
 def test_a_run_that_was_cut_short_is_run_again_with_more_time(small, tmp_path):
     gibbs = Setting("Gibbs", sweeps=10**6)
     short = small._replace(settings=(gibbs,), ablation=(), orders=small.orders[:1], max_minutes=1e-4)

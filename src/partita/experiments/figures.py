@@ -15,6 +15,7 @@ from partita.experiments.experiment import (
     AGGLOMERATIVE,
     GIBBS,
     GREEDY,
+    METHODS,
     METROPOLIS,
     ONLINE,
     REFINED,
@@ -47,13 +48,13 @@ def draw_all(results: Results, folder: Path) -> dict[str, Path]:
     """
     if find_spec("matplotlib") is None or not results.runs:
         return {}
-    figures: dict[str, Figure] = {
-        "runtime": against_runtime(results),
-        "particles": against_particles(results),
-        "splitting": what_splitting_buys(results),
-    }
-    if results.experiment.truth is not None:
-        figures["online"] = online(results)
+    figures: dict[str, Figure] = {}
+    if comparable(results):  # which an ablation alone has none of
+        figures["runtime"] = against_runtime(results)
+        figures["particles"] = against_particles(results)
+        figures["splitting"] = what_splitting_buys(results)
+        if results.experiment.truth is not None:
+            figures["online"] = online(results)
     if any(results.of(setting) for setting in results.experiment.ablation):
         figures["ablation"] = against_proposals(results)
     if np.shape(results.experiment.X)[1:] == (2,) and (drawn := clustering(results)) is not None:
@@ -96,6 +97,11 @@ def sizes_of(results: Results, method: str) -> list[Setting]:
     return sorted((s for s in own if s.usual or method == GREEDY), key=lambda s: s.size or 0)
 
 
+def comparable(results: Results) -> list[Setting]:
+    """All of these, of every method."""
+    return [setting for method in METHODS for setting in sizes_of(results, method)]
+
+
 def reported_size(results: Results) -> int:
     """The number of particles for the table: the usual one, or the largest that there is."""
     sizes = [s.size or 1 for method in (SPLIT, SMC) for s in sizes_of(results, method)]
@@ -112,9 +118,14 @@ def values(runs: list[Run], measure: str) -> Floats:
     return np.array([run[measure] for run in runs], float)
 
 
+def median_seconds(runs: list[Run]) -> float:
+    """The median runtime; not a number where there is none."""
+    return float(np.median(values(runs, "seconds"))) if runs else float("nan")
+
+
 def against_runtime(results: Results) -> Figure:
     """Each measure against time: samplers for each number of particles, offline methods as they go on."""
-    names, settings = measures_of(results), [s for s in results.experiment.settings if results.of(s)]
+    names, fastest = measures_of(results), min(median_seconds(results.of(s)) for s in comparable(results))
     figure, axes = grid_of_axes(names)
     for ax, measure in zip(axes, names, strict=True):
         ax.set(xscale="log", xlabel=time_unit(results))
@@ -124,7 +135,7 @@ def against_runtime(results: Results) -> Figure:
             for setting in sizes_of(results, method):
                 draw_history(ax, results.of(setting), setting, measure)
         # Nothing has happened yet a tenth of the way to the fastest result.
-        ax.set_xlim(left=0.1 * min(float(np.median(values(results.of(s), "seconds"))) for s in settings))
+        ax.set_xlim(left=0.1 * fastest)
         focus(ax, results, measure)
     one_legend(axes)
     return figure
@@ -152,7 +163,7 @@ def draw_sizes(ax: Axes, results: Results, method: str, measure: str) -> None:
 
 def draw_history(ax: Axes, runs: list[Run], setting: Setting, measure: str) -> None:
     """An offline method's measure as time goes on, the mean over its runs; a star or the batch at its end."""
-    colour, end = COLOURS[setting.method], float(np.median(values(runs, "seconds")))
+    colour, end = COLOURS[setting.method], median_seconds(runs)
     share = np.geomspace(1e-3, 1.0, 80)  # of each run's time
     curves = [
         np.interp(share, np.array(run["history"]["seconds"]) / run["seconds"], run["history"][measure])
@@ -177,7 +188,7 @@ def star(ax: Axes, x: float, y: float, colour: str) -> None:
 def focus(ax: Axes, results: Results, measure: str) -> None:
     """Leave out the long climb of methods that start from singletons, and what no measure can be."""
     if measure == "log_density":
-        shown = [s for s in results.experiment.settings if s.method != AGGLOMERATIVE or s.size is None]
+        shown = [s for s in comparable(results) if s.method != AGGLOMERATIVE or s.size is None]
         ends = np.concatenate([values(results.of(setting), measure) for setting in shown])
         margin = 0.1 * (ends.max() - ends.min()) + 1.0
         ax.set_ylim(ends.min() - margin, ends.max() + margin)

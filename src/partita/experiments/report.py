@@ -12,7 +12,7 @@ import numpy as np
 
 import partita as pt
 from partita.experiments.experiment import AGGLOMERATIVE, METHODS, REFINED, SMC, SPLIT, Setting
-from partita.experiments.figures import REPORTED, draw_all, reported_size, time_unit, values
+from partita.experiments.figures import REPORTED, draw_all, median_seconds, reported_size, time_unit, values
 from partita.experiments.runner import Results, Run
 
 STYLE = """
@@ -176,11 +176,6 @@ def of_the_paper(results: Results, setting: Setting) -> list[str]:
     same = results.experiment.name != "kb"  # or the likelihoods are of other data
     density = f"{p.log_density:.0f} ({p.log_density_sd:.0f})".replace("-", "−") if same else "–"
     return [density, f"{p.f1:.2f} ({p.f1_sd:.2f})", f"{p.minutes:g}"]
-
-
-def median_seconds(runs: list[Run]) -> float:
-    """The median runtime; not a number where there is none."""
-    return float(np.median(values(runs, "seconds"))) if runs else float("nan")
 
 
 def ablation_table(results: Results) -> Table:
