@@ -405,18 +405,6 @@ def test_moments_are_found():
     assert moments.within == pytest.approx((0.25 / 4.25, 0.25 / 1.25), rel=0.1)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def programs(tmp_path_factory):
-    """Trainings of one kind are compiled once."""
-    names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
-    before = [getattr(jax.config, name) for name in names]
-    for name, value in zip(names, (str(tmp_path_factory.mktemp("programs")), 0.5), strict=True):
-        jax.config.update(name, value)
-    yield
-    for name, value in zip(names, before, strict=True):
-        jax.config.update(name, value)
-
-
 class Interrupted(Exception):
     pass
 
