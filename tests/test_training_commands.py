@@ -18,8 +18,9 @@ class Trained:
     calls: list = []  # noqa: RUF012
 
     @classmethod
-    def train(cls, *data, folder, steps, progress):
+    def train(cls, *data, folder, steps, progress, **options):
         cls.calls.append((data, folder, steps))
+        cls.options = options
         (folder / "checkpoint.safetensors").write_bytes(b"")
         for step in (20, steps):
             progress(step, {"step": step, "loss": 1.5, "seconds": 2.0})
@@ -52,6 +53,9 @@ def test_diffusion_learns_from_sets_of_points(tmp_path, calls):
     assert (folder / "diffusion.safetensors").read_bytes() == b"weights"
     assert "3 points of 2 clusters" in result.output
     assert "step 40 of 40: loss 1.5" in result.output
+    assert Trained.options == {"batch": 1024, "every": 500}
+    assert run("diffusion", data, "-o", tmp_path / "b", "--batch", 8, "--every", 3).exit_code == 0
+    assert Trained.options == {"batch": 8, "every": 3}
 
 
 def test_jsonlm_learns_from_labelled_fragments(tmp_path, calls):
@@ -62,6 +66,7 @@ def test_jsonlm_learns_from_labelled_fragments(tmp_path, calls):
     assert fragments == [row["properties"] for row in ROWS]
     np.testing.assert_array_equal(labels, [0, 1, 2] * 3)
     assert (used, steps) == (folder, 5_000)
+    assert Trained.options == {"batch_tokens": 32_768, "every": 500}
     assert f"--model {folder / 'jsonlm.safetensors'}" in result.output.replace("\n", "")
 
 
@@ -98,14 +103,27 @@ def test_what_cannot_be_learnt_from(tmp_path, calls):
     points, fragments = tmp_path / "points.csv", tmp_path / "flat.jsonl"
     points.write_text("x,y\n1,2\n")
     fragments.write_text(json.dumps({"name": "Ada"}) + "\n")
+
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
     for kind, data, words in (
         ("diffusion", points, "no column label"),
         ("jsonlm", fragments, "name the field with --labels"),
         ("jsonlm", tmp_path / "nowhere.jsonl", "No such file"),
+        ("diffusion", write("alone.csv", "x,label\n1,a\n2,b\n"), "no cluster has two points"),
+        ("diffusion", write("empty.csv", "x,label\n1,a\n2,\n"), "line 3: the label is empty"),
+        ("jsonlm", write("silent.csv", "entity_id,name\nx,\ny,\n"), "no fragment says anything"),
+        (
+            "jsonlm",
+            write("nested.jsonl", '\n{"entity_id": 1, "name": {"a": 1}}\n'),
+            "nested.jsonl, line 2, attribute 'name': must be text, a number or a date, not dict",
+        ),
     ):
         result = run(kind, data, "-o", tmp_path / "net")
         assert result.exit_code == 1
-        assert words in result.output.replace("\n", " ")
+        assert words in " ".join(result.output.split())
     assert not calls
     assert not (tmp_path / "net").exists()
 

@@ -48,6 +48,6 @@ class Network:
 
     @property
     def pool(self) -> dict[str, Any]:
-        """The parameters of a black box in which records have a say, if it says so."""
+        """The parameters of a black box in which records have a say, if it gives them one."""
         found = getattr(loaded(self.kind, self.source), "pool", None)
-        return {} if found is None else found._asdict()
+        return found._asdict() if found is not None and found.surrogate_weight else {}

@@ -322,8 +322,8 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     save_file({"x": np.zeros(3)}, tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="holds no weights"):
         SetDiffusion.load(tmp_path / "other.safetensors")
-    save_file({"x": np.zeros(3)}, tmp_path / "other.safetensors", metadata={"about": '{"format": "else"}'})
-    with pytest.raises(ValueError, match="holds no set diffusion, but 'else'"):
+    save_file({"x": np.zeros(3)}, tmp_path / "other.safetensors", metadata={"about": '{"kind": "else"}'})
+    with pytest.raises(ValueError, match="holds no 'partita SetDiffusion 1', but 'else'"):
         SetDiffusion.load(tmp_path / "other.safetensors")
     with pytest.raises(ValueError, match="no pretrained model 'squares'; there is circles"):
         SetDiffusion.pretrained("squares")
@@ -490,3 +490,36 @@ def test_the_model_of_circles_is_near_the_true_density():
     gap = (log_densities(sets, model.resolution) - model(sets)) / [len(rows) for rows in sets]
     assert abs(gap.mean()) < 0.1
     assert gap.std() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"steps": 0}, "steps must be a whole number of at least 1, got 0"),
+        ({"largest": 0}, "largest must be a whole number of at least 1"),
+        ({"width": 9, "heads": 2}, "width must be a multiple of heads, 2, got 9"),
+        ({"resolution": 0.0}, "resolution must be"),
+        ({"rate": -1.0}, "rate must be"),
+    ],
+)
+def test_training_says_what_is_wrong_with_its_parameters(options, why):
+    with pytest.raises(ValueError, match=why):
+        SetDiffusion.train("circles", **options)
+
+
+def test_one_point_a_set_is_nothing_to_learn_from():
+    with pytest.raises(ValueError, match="no set has two points"):
+        SetDiffusion.train([[[0.0, 1.0]], [[2.0, 3.0]]])
+
+
+def test_numbers_of_probes_points_and_sets_are_whole():
+    model = SetDiffusion.pretrained("circles")
+    with pytest.raises(ValueError, match="probes must be a whole number of at least 0"):
+        model.log_density([[[0.0, 0.0]]], probes=-1)
+    with pytest.raises(ValueError, match=r"n_points must be a whole number of at least 1, got 1\.5"):
+        model.sample(1.5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_points_far_away_have_no_probability():
+    assert SetDiffusion.pretrained("circles")([[[1e300, 0.0]]])[0] == -math.inf

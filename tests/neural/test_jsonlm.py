@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import pickle
 from functools import cache
 
 import jax
@@ -14,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita as pt
+from partita.neural import SetDiffusion, diffusion, jsonlm, prefixes, weights
 from partita.neural.corpus import Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import N_STATES, Grammar
-from partita.neural.jsonlm import Corpus, JsonLM, divided, learnt, log_orders
+from partita.neural.jsonlm import Corpus, JsonLM, Pool, divided, learnt, log_orders
 from partita.neural.prefixes import BLOCK, WINDOW, PrefixScorer, Text
-from partita.neural.serialisation import canonical, to_json
+from partita.neural.serialisation import canonical
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
+from partita.neural.training import Trained
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
 from partita.smc.concentration import alpha_for
 
@@ -33,6 +36,10 @@ FRAGMENTS = [
 ]
 texts = st.text(st.sampled_from('ab é京😀"\\{}[],:\x00'), min_size=1, max_size=6).filter(str.strip)
 fragments = st.dictionaries(texts, st.lists(texts, min_size=1, max_size=3), min_size=1, max_size=3)
+
+
+def to_json(items) -> str:
+    return json.dumps([dict(item) for item in sorted(items)], ensure_ascii=False, separators=(",", ":"))
 
 
 @cache
@@ -388,10 +395,64 @@ def test_files_keep_scores(tmp_path):
     assert JsonLM(network(1), tokens()).name != JsonLM(network(), tokens()).name
 
 
+def test_files_and_other_processes_keep_everything(tmp_path):
+    lm = JsonLM(network(), tokens(), temperature=1.5, offset=-2.0, pool=Pool(2.0, 0.5, 0.1))
+    lm.save(tmp_path / "lm.safetensors")
+    assert JsonLM.load(tmp_path / "lm.safetensors").pool == lm.pool
+    found = pickle.loads(pickle.dumps(lm))
+    assert (found.name, found.pool) == (lm.name, lm.pool)
+    assert np.array_equal(found(CLUSTERS), lm(CLUSTERS))
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "text").write_text("no weights")
     with pytest.raises(ValueError, match="holds no weights"):
         JsonLM.load(tmp_path / "text")
+    JsonLM(network(), tokens()).save(tmp_path / "lm")
+    with pytest.raises(ValueError, match="no 'partita SetDiffusion 1', but 'partita JsonLM 1'"):
+        SetDiffusion.load(tmp_path / "lm")
+    arrays = weights.arrays_of(network())
+    for kind, model in ((jsonlm.KIND, JsonLM), (diffusion.KIND, SetDiffusion)):
+        weights.save(tmp_path / "short", arrays, {"kind": kind})
+        with pytest.raises(ValueError, match="does not say what its weights are of: KeyError"):
+            model.load(tmp_path / "short")
+
+
+@pytest.mark.parametrize(
+    ("fragment", "why"),
+    [
+        ({"name": {"first": "x"}}, "attribute 'name': must be text, a number or a date, not dict"),
+        ({"name": ["x"], 1: "y"}, "attribute 1 has no text for a name"),
+        ({"name": np.array(["a", "b"])}, "attribute 'name': must be text, a number or a date, not ndarray"),
+        ("text", "it must map attributes to values, got str"),
+    ],
+)
+def test_bad_fragments_are_named(fragment, why):
+    with pytest.raises(ValueError, match=f"cluster 1, fragment 2: {why}"):
+        model()([[FRAGMENTS[0]], [FRAGMENTS[1], FRAGMENTS[2], fragment]])
+    with pytest.raises(ValueError, match=f"fragment 1: {why}"):
+        learnt([Corpus([FRAGMENTS[0], fragment], [0, 1])])
+    with pytest.raises(ValueError, match="cluster 1 is empty"):
+        model()([[FRAGMENTS[0]], []])
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_a_call_that_fails_leaves_nothing_wrong_behind(monkeypatch, error):
+    texts = [[{"name": [f"{word} {k}" * 40]} for k in range(4)] for word in ("Liège", "Standard", "Reds")]
+    right, lm = model()(texts), model()
+    compute, calls = prefixes.compute, []
+
+    def failing(*given):
+        calls.append(compute(*given))
+        if len(calls) == 3:
+            raise error
+        return calls[-1]
+
+    monkeypatch.setattr(prefixes, "compute", failing)
+    with pytest.raises(error):
+        lm(texts)
+    assert np.array_equal(lm(texts), right)
+    assert len(calls) > 3
 
 
 def labelled(n: int) -> tuple[list[dict], list[int]]:
@@ -417,12 +478,56 @@ def test_training_learns_and_goes_on_where_it_stopped(tmp_path):
         if step == 8:
             raise KeyboardInterrupt
 
+    corpora = [Corpus(data, label)]
     with pytest.raises(KeyboardInterrupt):
-        JsonLM.train(data, label, steps=12, folder=tmp_path / "b", progress=stop, **OPTIONS)
-    resumed = JsonLM.train(data, label, steps=12, folder=tmp_path / "b", **OPTIONS)
-    assert resumed.name == whole.name
+        learnt(corpora, steps=12, folder=tmp_path / "b", progress=stop, **OPTIONS)
+    resumed = learnt(corpora, steps=12, folder=tmp_path / "b", **OPTIONS)
+    assert resumed.name == JsonLM(whole.network, whole.tokens).name != whole.name
     with pytest.raises(ValueError, match="another plan"):
-        JsonLM.train(data, label, steps=13, folder=tmp_path / "b", **OPTIONS)
+        learnt(corpora, steps=13, folder=tmp_path / "b", **OPTIONS)
+
+
+def test_a_checkpoint_is_of_the_data(monkeypatch):
+    kept = []
+
+    def noted(network, *_, config, **__):
+        kept.append(config)
+        return Trained(network, [])
+
+    monkeypatch.setattr(jsonlm, "train", noted)
+    data, label = labelled(5)
+    same, other = Corpus(data, label), [*data[1:], {"name": ["Liège"]}]
+    for corpus in (same, same, Corpus(other, label), Corpus(data, label, repeats=2)):
+        learnt([corpus], **OPTIONS)
+    assert kept[0] == kept[1]
+    assert len({config["data"] for config in kept}) == 3
+
+
+def test_too_few_entities_are_not_calibrated_with(monkeypatch):
+    monkeypatch.setattr(jsonlm, "learnt", lambda *_, **__: model())
+    data, label = labelled(5)
+    with pytest.warns(UserWarning, match="not calibrated: of 5 entities too few"):
+        found = JsonLM.train(data, label)
+    assert (found.temperature, found.pool) == (model().temperature, Pool())
+    with pytest.raises(ValueError, match="labels are all the same"):
+        found.calibrate(data, [0] * len(data))
+
+
+def test_there_must_be_something_to_learn_from():
+    with pytest.raises(ValueError, match="nothing to learn from: no fragment has a value"):
+        learnt([Corpus([{"name": ""}, {}], ["a", "b"])])
+    for name in ("steps", "batch_tokens", "every"):
+        with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1"):
+            learnt([Corpus(*labelled(5))], **{name: 0})
+
+
+def test_going_on_keeps_no_batches_that_have_passed():
+    data = [[canonical({"name": [f"e{e}"]})] for e in range(40)]
+    whole = Batches([Entities(data)], Encoder(tokens(), grammar(), 100), 64, seed=0)
+    later = Batches([Entities(data)], Encoder(tokens(), grammar(), 100), 64, seed=0)
+    expected = [whole(step) for step in range(201)][200]
+    assert np.array_equal(later(200)[0], expected[0])
+    assert min(later.ready, default=200) > 200 - 10
 
 
 def test_labels_must_fit():

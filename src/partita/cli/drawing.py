@@ -247,8 +247,9 @@ def number(value: object) -> str:
 
 NETWORK = "language model"  # a step of an explanation
 BY_NETWORK = (
-    "The log-odds are the language model's. It does not say what is due to which attribute: the lines of the "
-    "attributes are what records say of them, and its own line is what it adds to that or takes away."
+    "The log-odds are the language model's, with the say that records have. It does not tell what is due to "
+    "which attribute: the lines of the attributes are what records say by themselves, and its own line is "
+    "what it adds to that or takes away."
 )
 
 

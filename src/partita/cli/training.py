@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,10 @@ Output = Annotated[
         "--output", "-o", metavar="FOLDER", help="For checkpoints and weights; goes on where it stopped."
     ),
 ]
+Every = Annotated[
+    int, typer.Option(min=1, help="Steps between checkpoints; one is also kept when you interrupt it.")
+]
+QUIET = 30.0  # seconds between lines where there is no terminal
 
 
 @app.command()
@@ -38,6 +43,10 @@ def diffusion(
     ],
     output: Output,
     steps: Annotated[int, typer.Option(min=1, help="How long to train.")] = 20_000,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Sets of up to four points in a step, and fewer larger ones.")
+    ] = 1024,
+    every: Every = 500,
 ) -> None:
     """Train a diffusion model of sets of points, for partita reproduce and partita.neural.SetDiffusion."""
     from partita.experiments.files import read_points
@@ -46,10 +55,13 @@ def diffusion(
     if labels is None:
         raise ValueError(f"{data} has no column label, with the cluster of each point")
     sets = [points[labels == label] for label in range(int(labels.max()) + 1)]
+    if len(sets) == len(points):
+        raise ValueError(f"{data}: no cluster has two points, so there is nothing to learn")
     begin(output, "diffusion", steps, [points.tolist(), labels.tolist()])
     network = network_of("SetDiffusion")
     with bar(steps) as progress:
-        model = network.train(sets, folder=output, steps=steps, progress=progress)
+        options = {"steps": steps, "batch": batch, "every": every, "progress": progress}
+        model = network.train(sets, folder=output, **options)
     path = output / "diffusion.safetensors"
     model.save(path)
     typer.echo(f"Trained on {len(points):,} points of {len(sets):,} clusters; weights written to {path}")
@@ -70,6 +82,8 @@ def jsonlm(
         ),
     ] = None,
     steps: Annotated[int, typer.Option(min=1, help="How long to train.")] = 5_000,
+    batch: Annotated[int, typer.Option(min=1, help="Tokens in a step.")] = 32_768,
+    every: Every = 500,
 ) -> None:
     """Train a language model of fragments, for partita build --model."""
     from partita.experiments.files import read_fragments
@@ -81,10 +95,13 @@ def jsonlm(
             f"{data} does not say which entity each fragment is of: name the field with --labels"
         )
     fragments = check_fragments(rows)
+    if not any(fragments):
+        raise ValueError(f"{data}: no fragment says anything, so there is nothing to learn")
     begin(output, "jsonlm", steps, [fragments, entities.tolist()])
     network = network_of("JsonLM")
     with bar(steps) as progress:
-        model = network.train(fragments, entities, folder=output, steps=steps, progress=progress)
+        options = {"steps": steps, "batch_tokens": batch, "every": every, "progress": progress}
+        model = network.train(fragments, entities, folder=output, **options)
     path = output / "jsonlm.safetensors"
     model.save(path)
     n_entities = int(entities.max()) + 1
@@ -126,23 +143,26 @@ def begin(folder: Path, kind: str, steps: int, data: list[Any]) -> None:
 
 @contextmanager
 def bar(steps: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
-    """A progress bar on terminals, elsewhere a line for each of the figures that come; both with the loss."""
+    """A progress bar on terminals, elsewhere a line now and then, and for new figures; both with the loss."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from partita.cli.session import console
 
     out = console(error=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    told = 0.0
+    told, last = 0.0, time.monotonic()
+    if not out.is_terminal:
+        note("Compiling; the first step takes a while.")
     with Progress(*columns, console=out, transient=True, disable=not out.is_terminal) as progress:
         task = progress.add_task("compiling", total=steps)
 
         def report(step: int, figures: dict[str, float]) -> None:
-            nonlocal told
+            nonlocal told, last
             text = ", ".join(f"{k} {v:.4g}" for k, v in figures.items() if k not in ("step", "seconds"))
             progress.update(task, completed=step, description=text)
-            if not out.is_terminal and figures.get("step", 0.0) > told:
-                told = figures["step"]
-                note(f"step {step:,} of {steps:,}: {text}")
+            due = figures.get("step", 0.0) > told or time.monotonic() - last > QUIET
+            if not out.is_terminal and due:
+                told, last = figures.get("step", 0.0), time.monotonic()
+                note(f"step {step:,} of {steps:,}: {text or 'no figures yet'}")
 
         yield report

@@ -83,15 +83,16 @@ def text_settings(
     return tuple(setting for setting in every if setting.method not in skipped), skipped
 
 
-def gaussian(quick: bool = False) -> tuple[Floats, Integers, Any, float]:
+def gaussian(few: bool = False) -> tuple[Floats, Integers, Any, float]:
     """The paper's Gaussian mixture, drawn anew, with its prior (appendix D.2)."""
-    X, truth = pt.datasets.gaussian_mixture(n_points=300 if quick else 700, rate=2.0, random_state=0)
+    X, truth = pt.datasets.gaussian_mixture(n_points=300 if few else 700, rate=2.0, random_state=0)
     return X, truth, pt.Gaussian(shape=2.0, rate=0.5, mean=0.0, precision=2e-4), 20.0
 
 
-def circles(_: bool = False) -> tuple[Floats, Integers, Any, float]:
+def circles(few: bool = False) -> tuple[Floats, Integers, Any, float]:
     """The paper's circles, drawn anew, with the surrogate's prior fitted to simulated circles."""
-    X, truth = pt.datasets.circles(radius=0.6, random_state=0)
+    smaller: dict[str, Any] = {"n_clusters": 3, "sizes": (5, 8), "box": 1.2} if few else {}
+    X, truth = pt.datasets.circles(radius=0.6, random_state=0, **smaller)
     return X, truth, pt.Gaussian(shape=100.0, rate=18.0, precision=0.02), 1.0
 
 
@@ -188,7 +189,8 @@ def plan(
         else:
             made = plan_language(name, score, given, quick, particles)
     else:
-        made = plan_points(name, data, orders, wanted, quick, particles)
+        few = quick and (network or name != "circles")  # which are quick enough without a network
+        made = plan_points(name, data, orders, wanted, quick, particles, few)
         if score is not None:
             made = with_diffusion(made, score, quick, particles)
     limit = max_minutes or (None if score is None else neural.BUDGET)
@@ -202,11 +204,12 @@ def plan_points(
     wanted: int,
     quick: bool,
     particles: tuple[int, ...] | None,
+    few: bool,
 ) -> Experiment:
-    """An experiment on rows of numbers."""
+    """An experiment on rows of numbers, few of them if they are drawn."""
     truth: Integers | None
     if name in GENERATED:
-        X, truth, model, alpha = GENERATED[name](quick)
+        X, truth, model, alpha = GENERATED[name](few)
     if data is not None:
         X, truth = read_points(data)
     given = orders_for(orders, wanted, len(X))

@@ -1,7 +1,8 @@
 """Training data of the language model: sets of fragments of one entity, drawn anew each time.
 
-Of each entity's n fragments k are drawn, log k uniform from 0 to log n, so that all sizes of sets are seen,
-and single fragments often: what one is worth by itself is what it is worth to be alone.
+Of each entity's n fragments k are drawn, k the whole part of a number whose logarithm is uniform from 0 to
+log(n + 1), so that all sizes of sets are seen, and single fragments often: what one is worth by itself is
+what it is worth to be alone.
 
 Names are few, and soon known by heart. So in some sets the words of the names are replaced by words of other
 names, the same by the same: what is left to learn is how the names of one entity are alike.
@@ -22,6 +23,7 @@ from partita.neural.prefixes import Text
 from partita.neural.serialisation import FIRST as NAME
 from partita.neural.serialisation import Fragment
 from partita.neural.tokens import END, NEXT, OPEN, SET, Tokens
+from partita.neural.training import AHEAD
 
 STATE = 1 << 16  # a token and the grammar's state before it are kept in one number
 FIRST, OPENED, FOLLOWED, ENDED = (
@@ -143,6 +145,8 @@ class Batches:
         with self.lock:
             while step >= self.first:
                 self._draw_epoch()
+                for passed in [each for each in self.ready if each < step - AHEAD]:
+                    del self.ready[passed]  # where training goes on from a later step
             rows = self.ready.pop(step)
         length = next(length for length in LENGTHS if length + 1 >= max(map(len, rows)))
         batch = np.full((self._rows(length), length + 1), ENDED, np.int32)

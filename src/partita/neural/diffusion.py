@@ -22,6 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from partita._typing import Floats
+from partita.models.base import positive_number
+from partita.models.black_box import at_least
 from partita.neural.flow import (
     Frame,
     Grid,
@@ -45,7 +47,7 @@ from partita.neural.weights import arrays_of, fingerprint, halved, load, rounded
 
 __all__ = ["SIMULATED", "Config", "SetDiffusion"]
 
-FORMAT = "partita set diffusion 1"
+KIND = "partita SetDiffusion 1"
 STEPS = 10
 LAST = 10.0  # the largest noise, in units of the scale of the data
 
@@ -139,7 +141,7 @@ class SetDiffusion:
         """What a file says beside the weights."""
         config = self.config._asdict()
         config |= {"shape": self.config.shape._asdict(), "moments": self.config.moments._asdict()}
-        return {"format": FORMAT, "config": config}
+        return {"kind": KIND, "config": config}
 
     @property
     def resolution(self) -> float:
@@ -166,12 +168,13 @@ class SetDiffusion:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """A model from a file that :meth:`save` has written."""
-        found = read_about(Path(path))
-        if found.get("format") != FORMAT:
-            raise ValueError(f"{path} holds no set diffusion, but {found.get('format', 'something else')!r}")
-        shape, moments = Shape(**found["config"].pop("shape")), found["config"].pop("moments")
-        moments = Moments(*(tuple(moments[name]) for name in Moments._fields))
-        config = Config(shape=shape, moments=moments, **found["config"])
+        found = read_about(Path(path), KIND)
+        try:
+            shape, moments = Shape(**found["config"].pop("shape")), found["config"].pop("moments")
+            moments = Moments(*(tuple(moments[name]) for name in Moments._fields))
+            config = Config(shape=shape, moments=moments, **found["config"])
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError(f"{path} does not say what its weights are of: {error!r}") from error
         return cls(load(Path(path), SetNetwork(config.shape, jax.random.key(0))), config)
 
     def save(self, path: str | Path) -> None:
@@ -235,6 +238,15 @@ class SetDiffusion:
         SetDiffusion
             With weights that are exact in the 16 bits of a file.
         """
+        for name, number in {
+            "steps": steps, "batch": batch, "largest": largest, "every": every, "width": width,
+            "blocks": blocks, "heads": heads, "shared": shared, "layers": layers,
+        }.items():  # fmt: skip
+            at_least(name, number, 1)
+        if width % heads:
+            raise ValueError(f"width must be a multiple of heads, {heads}, got {width}")
+        positive_number("resolution", resolution)
+        positive_number("rate", rate)
         source = source_of(sets, labels, largest)
         if dropout is None:
             dropout = 0.0 if isinstance(sets, str) else 0.05
@@ -274,6 +286,7 @@ class SetDiffusion:
         """
         steps = self.config.steps if steps is None else steps
         probes = self.config.probes if probes is None else probes
+        at_least("probes", probes, 0)
         grid = gregory(self.frame.first, self.frame.last, steps)
         sets = [self._canonical(k, cluster) for k, cluster in enumerate(clusters)]
         rooms = np.array([room_for(len(points)) for points in sets], np.intp)
@@ -296,8 +309,7 @@ class SetDiffusion:
     ) -> Floats:
         """Draw sets, shape (n_sets, n_points, d), by following the flow back from noise."""
         for name, number in (("n_points", n_points), ("n_sets", n_sets)):
-            if number < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1, got {number!r}")
+            at_least(name, number, 1)
         rng = np.random.default_rng(random_state)
         noise = rng.normal(size=(n_sets, n_points, self.config.shape.dimension)).astype(np.float32)
         nodes = np.linspace(self.frame.first, self.frame.last, 4 * self.config.steps + 1, dtype=np.float32)
@@ -333,7 +345,8 @@ class SetDiffusion:
         points, mask = np.zeros((chunk, room, d), np.float32), np.zeros((chunk, room), bool)
         mask[:, 0] = True
         for k, rows in enumerate(sets):
-            points[k, : len(rows)] = whitened(self.frame, rows)
+            with np.errstate(over="ignore"):  # so far away that log p is −∞
+                points[k, : len(rows)] = whitened(self.frame, rows)
             mask[k, : len(rows)] = True
         batch = Sets(points, mask, mask.sum(axis=1).astype(np.float32))
         if probes:
@@ -388,4 +401,4 @@ def chunk_of(room: int) -> int:
 def is_set_diffusion(path: Any) -> bool:
     """Whether a file of the package is one of these models."""
     with resources.as_file(path) as file:
-        return read_about(file).get("format") == FORMAT
+        return read_about(file).get("kind") == KIND

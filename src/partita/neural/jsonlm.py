@@ -13,8 +13,10 @@ temperature, since it is too sure of itself; the number of orders is a fact, and
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +28,7 @@ import numpy as np
 
 from partita._labels import label_codes
 from partita._typing import Floats, Integers
-from partita.models.black_box import BlackBox
+from partita.models.black_box import BlackBox, at_least
 from partita.models.calibration import maximise, questions
 from partita.models.record import Record
 from partita.neural import weights
@@ -34,12 +36,13 @@ from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text
 from partita.neural.grammar import Grammar
 from partita.neural.prefixes import PrefixScorer, Text
 from partita.neural.serialisation import Fragment, canonical, log_orders
-from partita.neural.tokens import Tokens, learn, strings_of
+from partita.neural.tokens import N_SYMBOLS, Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
 from partita.smc.concentration import alpha_for
 
 KIND = "partita JsonLM 1"
+FEW = 40  # entities; of fewer, one in twenty is not enough to calibrate with
 ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
@@ -114,7 +117,7 @@ class JsonLM:
 
     def __call__(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p(c) of each cluster."""
-        found = list(map(self._canonical, clusters))
+        found = self._canonical(clusters)
         return self._log_text(found) / self.temperature - orders_of(found) + self.offset
 
     def with_records(self, record: Record) -> BlackBox:
@@ -123,15 +126,27 @@ class JsonLM:
 
     def log_text(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> Floats:
         """log p of each cluster's text, as the network says."""
-        return self._log_text(list(map(self._canonical, clusters)))
+        return self._log_text(self._canonical(clusters))
 
     def _log_text(self, sets: list[list[Fragment]]) -> Floats:
         """The same of sets of canonical fragments, which are in order."""
         return self.scorer(list(map(self.text, sets)))
 
-    def _canonical(self, cluster: Sequence[Mapping[str, Any]]) -> list[Fragment]:
-        """The fragments of a cluster that say something, in order."""
-        return sorted(filter(None, map(self._in_order, cluster)))
+    def _canonical(self, clusters: Sequence[Sequence[Mapping[str, Any]]]) -> list[list[Fragment]]:
+        """The fragments of each cluster that say something, in order; ValueError names one that is none."""
+        found = []
+        for k, cluster in enumerate(clusters):
+            if not cluster:
+                raise ValueError(f"cluster {k} is empty: it must have a fragment")
+            members = (self._member(k, j, fragment) for j, fragment in enumerate(cluster))
+            found.append(sorted(filter(None, members)))
+        return found
+
+    def _member(self, k: int, j: int, fragment: Mapping[str, Any]) -> Fragment:
+        try:
+            return self._in_order(fragment)
+        except ValueError as error:
+            raise ValueError(f"cluster {k}, fragment {j}: {error}") from error
 
     def _in_order(self, fragment: Mapping[str, Any]) -> Fragment:
         """The fragment in its one order, found by where it is if it still says what it said."""
@@ -174,13 +189,14 @@ class JsonLM:
     @classmethod
     def load(cls, path: str | Path) -> JsonLM:
         """What :meth:`save` has written; ValueError if it is something else."""
-        about = weights.about(Path(path))
-        if about.get("kind") != KIND:
-            raise ValueError(f"{path} holds no JsonLM, but {about.get('kind', 'something else')!r}")
-        skeleton = eqx.filter_eval_shape(Transformer, Size(**about["size"]), jax.random.key(0))
-        network = weights.load(Path(path), skeleton)
-        pool = Pool(*about.get("pool", ()))
-        return cls(network, Tokens(about["bpe"]), about["temperature"], about["offset"], pool)
+        about = weights.about(Path(path), KIND)
+        try:
+            size, tokens, pool = Size(**about["size"]), Tokens(about["bpe"]), Pool(*about["pool"])
+            temperature, offset = float(about["temperature"]), float(about["offset"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} does not say what its weights are of: {error!r}") from error
+        network = weights.load(Path(path), eqx.filter_eval_shape(Transformer, size, jax.random.key(0)))
+        return cls(network, tokens, temperature, offset, pool)
 
     @classmethod
     def pretrained(cls) -> JsonLM:
@@ -234,7 +250,12 @@ class JsonLM:
         held = np.flatnonzero(np.isin(codes, held_out_codes(codes.max() + 1)))
         held = np.random.default_rng(0).permutation(held)[:ENOUGH]
         if len(np.unique(codes[held])) < 2:
-            return model  # there is nothing to tell apart
+            warnings.warn(
+                f"not calibrated: of {codes.max() + 1} entities too few are held out. Have {FEW} or more, or "
+                "calibrate with others",
+                stacklevel=2,
+            )
+            return model
         return model.calibrate([fragments[k] for k in held.tolist()], codes[held])
 
     def calibrate(
@@ -261,11 +282,14 @@ class JsonLM:
         n_alternatives, random_state : int
             As for :meth:`partita.BlackBox.fit_prior`.
         """
+        n_entities = int(label_codes("labels", labels).max()) + 1
+        if n_entities < 2:
+            raise ValueError("labels are all the same: with one entity there is nothing to tell apart")
         record = Record.infer(fragments).fit_prior(fragments) if record is None else record
         asked = questions(BlackBox(self.log_text, record), fragments, labels, n_alternatives, random_state)
-        orders = orders_of(list(map(self._canonical, asked.clusters)))
+        orders = orders_of(self._canonical(asked.clusters))
         # How many entities there are is not the model's to say: α is what the labels call for.
-        log_alpha = math.log(alpha_for(len(set(labels)), len(fragments)))
+        log_alpha = math.log(alpha_for(n_entities, len(fragments)))
         (b,), offset = maximise(asked.choices, asked.log_p[None], log_alpha, -orders)
         columns = np.array([b * asked.log_p - orders + offset, asked.surrogate()])
         (c, weight), further = maximise(asked.choices, columns, log_alpha)
@@ -318,7 +342,12 @@ def learnt(
         Steps between checkpoints.
     seed : int
     """
+    for name, number in {"steps": steps, "batch_tokens": batch_tokens, "every": every}.items():
+        at_least(name, number, 1)
+    at_least("n_tokens", n_tokens, N_SYMBOLS + 256)  # every byte has one
     learning, held_out = zip(*(divided(corpus) for corpus in corpora), strict=True)
+    if not any(learning):
+        raise ValueError("there is nothing to learn from: no fragment has a value")
     strings = strings_of(fragment for entities in learning for entity in entities for fragment in entity)
     tokens = Tokens(learn(strings, n_tokens))
     grammar = Grammar(tokens)
@@ -331,7 +360,11 @@ def learnt(
     network = Transformer(Size(tokens.n_tokens, **size or {}), jax.random.key(seed))
     following = jnp.asarray(grammar.following)
     plan = Plan(steps, rate, min(1_000, steps // 10), weight_decay=weight_decay, seed=seed)
-    config = {"size": network.size._asdict(), "batch": batch_tokens, "dropout": dropout, "renamed": renamed}
+    data = repr((learning, held_out, [corpus.repeats for corpus in corpora]))
+    config = {
+        "size": network.size._asdict(), "batch": batch_tokens, "dropout": dropout, "renamed": renamed,
+        "data": blake2b(data.encode(), digest_size=8).hexdigest(),
+    }  # fmt: skip
 
     def loss(network: Any, batch: Any, key: Any) -> Any:
         total, count = nats(network, following, batch, dropout, key)
@@ -350,7 +383,11 @@ def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]
     if len(codes) != len(corpus.fragments):
         raise ValueError(f"there are {len(codes)} labels, but {len(corpus.fragments)} fragments")
     entities: list[list[Fragment]] = [[] for _ in range(codes.max() + 1)]
-    for code, fragment in zip(codes.tolist(), map(canonical, corpus.fragments), strict=True):
+    for row, code in enumerate(codes.tolist()):
+        try:
+            fragment = canonical(corpus.fragments[row])
+        except ValueError as error:
+            raise ValueError(f"fragment {row}: {error}") from error
         if fragment:
             entities[code].append(fragment)
     held = set(held_out_codes(len(entities)).tolist())

@@ -84,16 +84,27 @@ class PrefixScorer:
     def __init__(self, network: Transformer, following: Array, n_pages: int, rows: int) -> None:
         self.network, self.following = network, jnp.asarray(following)
         self.n_pages, self.rows = max(n_pages, WINDOW + rows), rows
-        size = network.size
+        self.computed = self.reused = 0  # blocks
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin with an empty memory."""
+        size = self.network.size
         # The first pages are for blocks that no text goes on from, one a row.
-        shape = size.layers, rows + self.n_pages, 2, size.heads, BLOCK, size.width // size.heads
+        shape = size.layers, self.rows + self.n_pages, 2, size.heads, BLOCK, size.width // size.heads
         self.pool = jnp.zeros(shape)
         self.known: OrderedDict[bytes, Block] = OrderedDict()  # used last comes last
-        self.free = list(range(rows, rows + self.n_pages))
-        self.computed = self.reused = 0  # blocks
+        self.free = list(range(self.rows, self.rows + self.n_pages))
 
     def __call__(self, texts: Sequence[Text]) -> Floats:
         """log p of each text."""
+        try:
+            return self._scored(texts)
+        except BaseException:  # some blocks have their pages, but not what belongs there
+            self.forget()
+            raise
+
+    def _scored(self, texts: Sequence[Text]) -> Floats:
         result = np.empty(len(texts))
         for group in self._groups(texts):
             jobs: dict[bytes, Job] = {}

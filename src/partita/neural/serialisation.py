@@ -6,7 +6,6 @@ alphabetical order, values and fragments in the order of their texts.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,26 +18,31 @@ FIRST = "name"
 
 
 def canonical(fragment: Mapping[str, Any]) -> Fragment:
-    """A fragment in its one order; ValueError if a value is neither text nor a number nor a date."""
+    """A fragment in its one order; ValueError names an attribute that is neither text, number nor date."""
+    if not isinstance(fragment, Mapping):
+        raise ValueError(f"it must map attributes to values, got {type(fragment).__name__}")
+    for attribute in fragment:
+        if not isinstance(attribute, str):
+            raise ValueError(f"attribute {attribute!r} has no text for a name")
     pairs = []
     for attribute in sorted(fragment, key=lambda attribute: (attribute != FIRST, attribute)):
-        given = fragment[attribute]
-        values = given if isinstance(given, list | tuple) else [given]
-        texts = sorted(sound(as_text(value)) for value in values if not is_missing(value))
-        if texts and attribute:
-            pairs.append((sound(attribute), tuple(texts)))
+        if (texts := texts_of(attribute, fragment[attribute])) and attribute:
+            pairs.append((sound(attribute), texts))
     return tuple(pairs)
+
+
+def texts_of(attribute: str, given: Any) -> tuple[str, ...]:
+    """The values of an attribute that say something, in order."""
+    values = given if isinstance(given, list | tuple) else [given]
+    try:
+        return tuple(sorted(sound(as_text(value)) for value in values if not is_missing(value)))
+    except ValueError as error:
+        raise ValueError(f"attribute {attribute!r}: {error}") from error
 
 
 def sound(text: str) -> str:
     """A text that UTF-8 can hold: halves of surrogate pairs are replaced."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def to_json(fragments: Sequence[Fragment]) -> str:
-    """The JSON text of a set of canonical fragments."""
-    items = [dict(fragment) for fragment in sorted(fragments)]
-    return json.dumps(items, ensure_ascii=False, separators=(",", ":"))
 
 
 def log_orders(fragments: Sequence[Fragment]) -> float:

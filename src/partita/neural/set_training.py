@@ -132,6 +132,8 @@ def checked(sets: Any) -> list[Floats]:
             )
         if not np.isfinite(points).all():
             raise ValueError(f"set {k} has coordinates that are not finite")
+    if max(map(len, arrays)) < 2:
+        raise ValueError("no set has two points, so there is nothing to learn of what belongs together")
     return arrays
 
 

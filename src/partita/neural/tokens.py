@@ -32,6 +32,10 @@ class Tokens:
         self.n_tokens = N_SYMBOLS + self._tokenizer.get_vocab_size()
         self.pieces = lru_cache(200_000)(self._pieces)
 
+    def __reduce__(self) -> tuple[type[Tokens], tuple[dict[str, Any]]]:
+        """For copies and other processes: without what is remembered."""
+        return type(self), (self.bpe,)
+
     def _pieces(self, text: str) -> tuple[int, ...]:
         """The pieces of a string."""
         return tuple(N_SYMBOLS + k for k in self._tokenizer.encode(text).ids)

@@ -19,6 +19,7 @@ from partita.neural.weights import about, arrays_of, load, save
 
 Progress = Callable[[int, dict[str, float]], None]
 CHECKPOINT, CURVES = "checkpoint.safetensors", "curves.json"
+AHEAD = 8  # batches that are made before they are needed
 
 
 class Plan(NamedTuple):
@@ -107,36 +108,49 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / CHECKPOINT).exists():
             done, curves, learning = resumed(folder, kept, learning)
-    advance = step_of(loss, optimiser, plan)
-    key, began = jax.random.key(plan.seed), time.perf_counter()
+    advance = step_of(loss, optimiser)
+    key, began = jax.random.key(plan.seed), time.perf_counter() - (curves[-1]["seconds"] if curves else 0.0)
     losses: list[Any] = []
-    for step, data in ahead(batch, done, plan.steps):
-        rate = np.float32(rate_of(plan, step))  # not compiled in: a program serves any number of steps
-        share = np.float32(min(plan.average, (1 + step) / (10 + step)))  # the beginning is soon forgotten
-        learning, value = advance(learning, data, jax.random.fold_in(key, step), rate, share)
-        losses.append(value)
-        if (step + 1) % every and step + 1 < plan.steps:
-            if (step + 1) % 20 == 0:
-                progress(step + 1, curves[-1] if curves else {})
-            continue
-        mean = float(np.mean(jax.device_get(losses)))
-        if not math.isfinite(mean):
-            raise ValueError(f"step {step + 1}: the loss is {mean}; try a smaller learning rate")
-        figures = {"step": step + 1, "loss": mean, "seconds": time.perf_counter() - began}
-        if validate is not None:
-            figures |= validate(eqx.nn.inference_mode(learning.averaged))
-        least = min((before["held_out"] for before in curves if "held_out" in before), default=math.inf)
-        if figures.get("held_out", -math.inf) < least:
-            learning = learning._replace(best=learning.averaged)
-        losses = []
-        curves = [*curves, figures]
-        if folder is not None:
-            keep(folder, kept, step + 1, curves, learning)
-        progress(step + 1, figures)
+    safe = done, curves, learning  # from which training may go on as if it had not been interrupted
+    try:
+        for step, data in ahead(batch, done, plan.steps):
+            rate = np.float32(rate_of(plan, step))  # not compiled in: a program serves any number of steps
+            share = np.float32(min(plan.average, (1 + step) / (10 + step)))  # the beginning is soon forgotten
+            learning, value = advance(learning, data, jax.random.fold_in(key, step), rate, share)
+            losses.append(value)
+            if (step + 1) % every and step + 1 < plan.steps:
+                safe = step + 1, curves, learning
+                if (step + 1) % 20 == 0:
+                    progress(step + 1, curves[-1] if curves else {})
+                continue
+            figures = {"step": step + 1, "loss": mean_of(losses, step)}
+            figures["seconds"] = time.perf_counter() - began
+            if validate is not None:
+                figures |= validate(eqx.nn.inference_mode(learning.averaged))
+            least = min((before["held_out"] for before in curves if "held_out" in before), default=math.inf)
+            if figures.get("held_out", -math.inf) < least:
+                learning = learning._replace(best=learning.averaged)
+            losses, curves = [], [*curves, figures]
+            safe = step + 1, curves, learning
+            if folder is not None:
+                keep(folder, kept, *safe)
+            progress(step + 1, figures)
+    except KeyboardInterrupt:
+        if folder is not None and safe[0] > done:
+            keep(folder, kept, *safe)
+        raise
     return Trained(eqx.nn.inference_mode(learning.best), curves)
 
 
-def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
+def mean_of(losses: list[Any], step: int) -> float:
+    """The mean of the last losses; ValueError if it is no number."""
+    mean = float(np.mean(jax.device_get(losses)))
+    if not math.isfinite(mean):
+        raise ValueError(f"step {step + 1}: the loss is {mean}; try a smaller learning rate")
+    return mean
+
+
+def step_of(loss: Any, optimiser: Any) -> Any:
     """One compiled step."""
 
     @eqx.filter_jit
@@ -158,13 +172,16 @@ def step_of(loss: Any, optimiser: Any, plan: Plan) -> Any:
 
 def ahead(batch: Callable[[int], Any], first: int, last: int) -> Iterator[tuple[int, Any]]:
     """Steps and their batches, made while the step before is being computed."""
-    with ThreadPoolExecutor(4) as pool:
-        queue = [pool.submit(batch, step) for step in range(first, min(first + 8, last))]
+    pool = ThreadPoolExecutor(4)
+    try:
+        queue = [pool.submit(batch, step) for step in range(first, min(first + AHEAD, last))]
         for step in range(first, last):
             data = queue.pop(0).result()
-            if step + 8 < last:
-                queue.append(pool.submit(batch, step + 8))
+            if step + AHEAD < last:
+                queue.append(pool.submit(batch, step + AHEAD))
             yield step, data
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def keep(

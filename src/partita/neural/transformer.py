@@ -14,8 +14,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from partita._typing import Array
-
 CHUNK = 8  # pages to look at in one go
 
 
@@ -211,9 +209,3 @@ def attended(q: Any, stored: Callable[[Any], Any], pages: Any, past: Any) -> Any
     n_chunks = (jnp.max(past - first) // block) // CHUNK + 1
     _, total, found = jax.lax.fori_loop(0, n_chunks, look, (nothing - 1e30, nothing, jnp.zeros_like(q)))
     return found / total
-
-
-def count(network: Transformer) -> int:
-    """The number of weights."""
-    leaves: list[Array] = jax.tree.leaves(eqx.filter(network, eqx.is_array))
-    return sum(leaf.size for leaf in leaves)

@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as serialised
 
 from partita._typing import Array
 
@@ -28,7 +28,8 @@ def save(path: Path, arrays: dict[str, Any], about: dict[str, Any]) -> None:
     """Write arrays, and what else there is to know, in one step."""
     partial = path.with_name(path.name + ".partial")
     contents = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    save_file(contents, partial, metadata={"about": json.dumps(about)})
+    # Not by save_file, whose files nobody else may read.
+    partial.write_bytes(serialised(contents, metadata={"about": json.dumps(about)}))
     partial.replace(path)
 
 
@@ -50,8 +51,8 @@ def fingerprint(about: dict[str, Any], arrays: dict[str, Any]) -> str:
     return digest.hexdigest()[:16]
 
 
-def about(path: Path) -> dict[str, Any]:
-    """What a file says of its arrays; ValueError if it is none of ours."""
+def about(path: Path, kind: str | None = None) -> dict[str, Any]:
+    """What a file says of its arrays; ValueError if it is none of ours, or of another kind."""
     try:
         with safe_open(path, "numpy") as file:
             found = json.loads(file.metadata()["about"])
@@ -59,10 +60,12 @@ def about(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} holds no weights: {error}") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path} holds no weights: its header is no object")
+    if kind is not None and found.get("kind") != kind:
+        raise ValueError(f"{path} holds no {kind!r}, but {found.get('kind', 'something else')!r}")
     return found
 
 
-def load(path: Path, module: M, prefix: str = "") -> M:
+def load(path: Path, module: M) -> M:
     """The module with the arrays of a file; ValueError names one that is missing or has another shape.
 
     The module's own arrays may be mere shapes (:func:`equinox.filter_eval_shape`).
@@ -71,7 +74,7 @@ def load(path: Path, module: M, prefix: str = "") -> M:
         there = set(file.keys())
 
         def read(place: Any, leaf: Any) -> Any:
-            name = prefix + jax.tree_util.keystr(place, simple=True, separator=".")
+            name = jax.tree_util.keystr(place, simple=True, separator=".")
             if name not in there:
                 raise ValueError(f"{path} has no array {name}")
             array = file.get_tensor(name)
