@@ -183,7 +183,7 @@ def test_explanations_sum_to_the_language_models_log_odds(monkeypatch, record, t
     result = CliRunner().invoke(app, ["explain", str(tmp_path / "kb.db"), ids[0], ids[1]])
     assert result.exit_code == 0, result.output
     assert "language model" in result.output
-    assert "The log-odds are the language model's." in result.output.replace("\n", " ")
+    assert "The log-odds are the language model's, with the say" in result.output.replace("\n", " ")
 
 
 def test_where_it_says_what_records_say_its_step_is_nothing(both):
