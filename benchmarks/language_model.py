@@ -52,6 +52,7 @@ def main() -> None:
         for order in range(given.orders if name in given.models.split(",") else 0):
             shuffled = np.random.default_rng(order).permutation(len(fragments))
             X, truth = [fragments[k] for k in shuffled], entities[shuffled]
+            pt.SplitSMC(model, "auto", given.particles, random_state=0).fit(X[:10])  # compiles
             began = time.perf_counter()
             sampler = pt.SplitSMC(model, "auto", given.particles, random_state=0).fit(X)
             seconds = time.perf_counter() - began
