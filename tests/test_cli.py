@@ -134,10 +134,22 @@ def test_examples_of_how_it_works_are_true():
     assert failed == 0
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/how-it-works.md", "docs/knowledge-base.md"])
+PAGES = [ROOT / "README.md", ROOT / "experiments" / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", text) if "://" not in target]
-    assert targets
+    assert targets or page.name == "records.md"
     for target in targets:
-        assert ((ROOT / page).parent / target).is_file(), target
+        name, _, place = target.partition("#")
+        there = page.parent / name if name else page
+        assert there.is_file(), target
+        assert not place or place in places(there.read_text(encoding="utf-8")), target
+
+
+def places(text):
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
