@@ -118,7 +118,7 @@ def test_what_cannot_be_learnt_from(tmp_path, calls):
         (
             "jsonlm",
             write("nested.jsonl", '\n{"entity_id": 1, "name": {"a": 1}}\n'),
-            "nested.jsonl, line 2, attribute 'name': must be text, a number or a date, not dict",
+            "nested.jsonl, line 2, attribute 'name': must be a value or several, not a mapping",
         ),
     ):
         result = run(kind, data, "-o", tmp_path / "net")

@@ -32,19 +32,23 @@ def trained(folder=None, **options):
     return float(found.module.slope), [figures["step"] for figures in found.curves]
 
 
+def interrupted_at(last):
+    def batches(step):
+        if step == last:
+            raise KeyboardInterrupt
+        return batch(step)
+
+    return batches
+
+
 def held_out(module):
     return {"held_out": float((module.slope - 0.5) ** 2)}
 
 
 @pytest.mark.parametrize("at", [3, 7, 8, 13, 15, 19])
 def test_wherever_it_is_interrupted_it_goes_on_exactly(tmp_path, at):
-    def interrupted(step):
-        if step == at:
-            raise KeyboardInterrupt
-        return batch(step)
-
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, validate=held_out, batch=interrupted)
+        trained(tmp_path, validate=held_out, batch=interrupted_at(at))
     asked = []
 
     def rest(step):
@@ -65,13 +69,8 @@ def test_interrupted_while_it_is_measured_it_measures_again(tmp_path):
 
 
 def test_seconds_go_on(tmp_path):
-    def interrupted(step):
-        if step == 10:
-            raise KeyboardInterrupt
-        return batch(step)
-
     with pytest.raises(KeyboardInterrupt):
-        trained(tmp_path, batch=interrupted)
+        trained(tmp_path, batch=interrupted_at(10))
     found = train(Line(jnp.array(0.0)), loss, batch, PLAN, folder=tmp_path, every=8)
     seconds = [figures["seconds"] for figures in found.curves]
     assert seconds == sorted(seconds)

@@ -13,7 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from partita._typing import Floats, Integers
-from partita.models.attributes import as_text, is_missing
+from partita.models.record import check_fragment
 
 Fragment = dict[str, Any]
 LABELS = ("entity_id", "cluster_id")  # fields that hold the true entity, unless another is named
@@ -108,7 +108,9 @@ def read_fragments(path: Path, labels: str | None = None) -> tuple[list[Fragment
     if not rows:
         raise ValueError(f"{path} has no fragments: it needs a JSON object a line, or CSV with a header")
     field = label_field(path, [row for _, row in rows], labels)
-    fragments = [checked(path, number, attributes(row, field)) for number, row in rows]
+    fragments = [attributes(row, field) for _, row in rows]
+    for (number, _), fragment in zip(rows, fragments, strict=True):
+        check_fragment(f"{path}, line {number}", fragment)
     if field is None:
         return fragments, None
     for number, row in rows:
@@ -163,18 +165,6 @@ def attributes(row: Fragment, label: str | None) -> Fragment:
         return dict(given)
     hidden = NOT_ATTRIBUTES | {label}
     return {name: value for name, value in row.items() if name not in hidden and value not in (None, "")}
-
-
-def checked(path: Path, line: int, fragment: Fragment) -> Fragment:
-    """The fragment; ValueError names an attribute that is neither text nor a number nor a date."""
-    for name, given in fragment.items():
-        try:
-            for value in given if isinstance(given, list) else [given]:
-                if not is_missing(value):
-                    as_text(value)
-        except ValueError as error:
-            raise ValueError(f"{path}, line {line}, attribute {name!r}: {error}") from error
-    return fragment
 
 
 def names_of(fragments: list[Fragment], attribute: str = "name") -> list[str]:

@@ -109,7 +109,9 @@ def as_fragment(
     if not isinstance(nested, Mapping):
         nested = given
         hidden |= {id_field, source_field}
-    found = check_fragment(row, {name: values for name, values in nested.items() if name not in hidden})
+    found = check_fragment(
+        f"row {row}", {name: values for name, values in nested.items() if name not in hidden}
+    )
     properties = {
         _storable(row, "name", name): [_value(row, name, value) for value in values]
         for name, values in found.items()
@@ -143,7 +145,7 @@ def _id(row: int, raw: Any) -> str | None:
 
 def _source(row: int, raw: Any) -> str | None:
     """The source, or several in one text."""
-    values = check_fragment(row, {SOURCE: raw}).get(SOURCE, [])
+    values = check_fragment(f"row {row}", {SOURCE: raw}).get(SOURCE, [])
     return "; ".join(str(_value(row, SOURCE, value)) for value in values) or None
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from partita._estimator import whole
 from partita._typing import Floats, Integers
 from partita.models.base import Model, positive_number
 from partita.models.evaluator import CacheInfo, Evaluator, Score
@@ -149,8 +150,8 @@ class BlackBox(Model):
                 )
             self.surrogate.check(n_features)
         if self.n_proposals is not None:
-            at_least("n_proposals", self.n_proposals, 1)
-        at_least("cache_size", self.cache_size, 0)
+            whole("n_proposals", self.n_proposals, 1)
+        whole("cache_size", self.cache_size, 0)
         positive_number("temperature", self.temperature)
         if np.ndim(self.offset) != 0 or not math.isfinite(self.offset):
             raise ValueError(f"offset must be a finite number, got {self.offset!r}")
@@ -159,7 +160,7 @@ class BlackBox(Model):
             raise ValueError(f"surrogate_weight must be a number of at least 0, got {weight!r}")
         if weight and self.surrogate is None:
             raise ValueError(f"surrogate_weight is {weight!r}, but there is no surrogate")
-        at_least("lookahead", self.reach, 1)
+        whole("lookahead", self.reach, 1)
 
     def encode(self, X: Any) -> Floats:
         """What the surrogate needs of the observations."""
@@ -269,9 +270,3 @@ def observations_of(X: Any) -> list[Any]:
     if not observations:
         raise ValueError("X has no observations, 0 sample(s) where at least 1 is needed")
     return observations
-
-
-def at_least(name: str, value: Any, minimum: int) -> None:
-    """Raise ValueError unless ``value`` is a whole number of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")

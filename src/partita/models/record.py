@@ -257,7 +257,7 @@ def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
     for row, fragment in enumerate(rows_of(X)):
         if not isinstance(fragment, Mapping):
             raise TypeError(f"row {row} must map attributes to values, got {type(fragment).__name__}")
-        fragments.append(check_fragment(row, fragment))
+        fragments.append(check_fragment(f"row {row}", fragment))
     if not fragments:
         raise ValueError("there is no fragment: at least one is needed")
     return fragments
@@ -274,17 +274,20 @@ def rows_of(X: Any) -> Iterable[Any]:
     return X
 
 
-def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
-    """One fragment, with every attribute's values in a list, and without those that say nothing."""
+def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
+    """One fragment, with every attribute's values in a list, and without those that say nothing.
+
+    Errors name its place, such as "row 3".
+    """
     found = {}
     for name, values in fragment.items():
         if name is None:
             raise TypeError(
-                f"row {row}: {values!r} has no attribute; if it comes from csv.DictReader, the row has more "
+                f"{place}: {values!r} has no attribute; if it comes from csv.DictReader, the row has more "
                 "fields than the header has names"
             )
         if not isinstance(name, str):
-            raise TypeError(f"row {row}: attributes are named by text, got {name!r}")
+            raise TypeError(f"{place}: attributes are named by text, got {name!r}")
         if isinstance(values, np.ndarray):
             values = values.tolist()
         elif isinstance(values, set | frozenset):
@@ -292,14 +295,14 @@ def check_fragment(row: int, fragment: Mapping[Any, Any]) -> dict[str, list[Any]
         if isinstance(values, list | tuple):
             kept = [value for value in values if not is_missing(value)]
         elif isinstance(values, Mapping):
-            raise ValueError(f"row {row}, attribute {name!r}: must be a value or several, not a mapping")
+            raise ValueError(f"{place}, attribute {name!r}: must be a value or several, not a mapping")
         else:
             kept = [] if is_missing(values) else [values]
         if kept:
             try:
                 found[name] = [as_plain(value) for value in kept]
             except ValueError as error:
-                raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+                raise ValueError(f"{place}, attribute {name!r}: {error}") from None
     return found
 
 

@@ -21,9 +21,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from partita._estimator import whole
 from partita._typing import Floats
 from partita.models.base import positive_number
-from partita.models.black_box import at_least
 from partita.neural.flow import (
     Frame,
     Grid,
@@ -242,7 +242,7 @@ class SetDiffusion:
             "steps": steps, "batch": batch, "largest": largest, "every": every, "width": width,
             "blocks": blocks, "heads": heads, "shared": shared, "layers": layers,
         }.items():  # fmt: skip
-            at_least(name, number, 1)
+            whole(name, number, 1)
         if width % heads:
             raise ValueError(f"width must be a multiple of heads, {heads}, got {width}")
         positive_number("resolution", resolution)
@@ -286,7 +286,7 @@ class SetDiffusion:
         """
         steps = self.config.steps if steps is None else steps
         probes = self.config.probes if probes is None else probes
-        at_least("probes", probes, 0)
+        whole("probes", probes, 0)
         grid = gregory(self.frame.first, self.frame.last, steps)
         sets = [self._canonical(k, cluster) for k, cluster in enumerate(clusters)]
         rooms = np.array([room_for(len(points)) for points in sets], np.intp)
@@ -309,7 +309,7 @@ class SetDiffusion:
     ) -> Floats:
         """Draw sets, shape (n_sets, n_points, d), by following the flow back from noise."""
         for name, number in (("n_points", n_points), ("n_sets", n_sets)):
-            at_least(name, number, 1)
+            whole(name, number, 1)
         rng = np.random.default_rng(random_state)
         noise = rng.normal(size=(n_sets, n_points, self.config.shape.dimension)).astype(np.float32)
         nodes = np.linspace(self.frame.first, self.frame.last, 4 * self.config.steps + 1, dtype=np.float32)

@@ -26,9 +26,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from partita._estimator import whole
 from partita._labels import label_codes
 from partita._typing import Floats, Integers
-from partita.models.black_box import BlackBox, at_least
+from partita.models.black_box import BlackBox
 from partita.models.calibration import maximise, questions
 from partita.models.record import Record
 from partita.neural import weights
@@ -42,7 +43,7 @@ from partita.neural.transformer import Size, Transformer, forward, log_probabili
 from partita.smc.concentration import alpha_for
 
 KIND = "partita JsonLM 1"
-FEW = 40  # entities; of fewer, one in twenty is not enough to calibrate with
+HELD_OUT = 20  # one entity in so many
 ENOUGH = 500  # fragments to calibrate with
 REMEMBERED = 200_000  # fragments whose tokens are kept
 ROWS = {"cpu": 16}  # blocks computed at once; more on an accelerator
@@ -251,8 +252,8 @@ class JsonLM:
         held = np.random.default_rng(0).permutation(held)[:ENOUGH]
         if len(np.unique(codes[held])) < 2:
             warnings.warn(
-                f"not calibrated: of {codes.max() + 1} entities too few are held out. Have {FEW} or more, or "
-                "calibrate with others",
+                f"not calibrated: of {codes.max() + 1} entities too few are held out. Have "
+                f"{2 * HELD_OUT} or more, or calibrate with others",
                 stacklevel=2,
             )
             return model
@@ -343,8 +344,8 @@ def learnt(
     seed : int
     """
     for name, number in {"steps": steps, "batch_tokens": batch_tokens, "every": every}.items():
-        at_least(name, number, 1)
-    at_least("n_tokens", n_tokens, N_SYMBOLS + 256)  # every byte has one
+        whole(name, number, 1)
+    whole("n_tokens", n_tokens, N_SYMBOLS + 256)  # every byte has one
     learning, held_out = zip(*(divided(corpus) for corpus in corpora), strict=True)
     if not any(learning):
         raise ValueError("there is nothing to learn from: no fragment has a value")
@@ -399,7 +400,7 @@ def divided(corpus: Corpus) -> tuple[list[list[Fragment]], list[list[Fragment]]]
 
 def held_out_codes(n: int) -> Integers:
     """Which of n entities, in order of their labels, are held out."""
-    return np.random.default_rng(0).permutation(n)[: n // 20]
+    return np.random.default_rng(0).permutation(n)[: n // HELD_OUT]
 
 
 def held_out_bits(

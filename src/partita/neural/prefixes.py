@@ -89,10 +89,7 @@ class PrefixScorer:
 
     def forget(self) -> None:
         """Begin with an empty memory."""
-        size = self.network.size
-        # The first pages are for blocks that no text goes on from, one a row.
-        shape = size.layers, self.rows + self.n_pages, 2, size.heads, BLOCK, size.width // size.heads
-        self.pool = jnp.zeros(shape)
+        self.pool: Any = None  # made when it is first needed, and never two at a time
         self.known: OrderedDict[bytes, Block] = OrderedDict()  # used last comes last
         self.free = list(range(self.rows, self.rows + self.n_pages))
 
@@ -181,6 +178,11 @@ class PrefixScorer:
             seen = [*before, block][-WINDOW:]
             pages[row, : len(seen)] = [each.page for each in seen]
             past[row], written[row] = len(before) * BLOCK, block.page
+        if self.pool is None:
+            size = self.network.size
+            # The first pages are for blocks that no text goes on from, one a row.
+            shape = size.layers, self.rows + self.n_pages, 2, size.heads, BLOCK, size.width // size.heads
+            self.pool = jnp.zeros(shape)
         found, self.pool = compute(self.network, self.pool, self.following, texts, pages, (past, written))
         return found
 

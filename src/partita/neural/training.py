@@ -127,9 +127,7 @@ def train(
             figures["seconds"] = time.perf_counter() - began
             if validate is not None:
                 figures |= validate(eqx.nn.inference_mode(learning.averaged))
-            least = min((before["held_out"] for before in curves if "held_out" in before), default=math.inf)
-            if figures.get("held_out", -math.inf) < least:
-                learning = learning._replace(best=learning.averaged)
+            learning = with_best(learning, figures, curves)
             losses, curves = [], [*curves, figures]
             safe = step + 1, curves, learning
             if folder is not None:
@@ -148,6 +146,13 @@ def mean_of(losses: list[Any], step: int) -> float:
     if not math.isfinite(mean):
         raise ValueError(f"step {step + 1}: the loss is {mean}; try a smaller learning rate")
     return mean
+
+
+def with_best(learning: Learning, figures: dict[str, float], before: list[dict[str, float]]) -> Learning:
+    """The averaged network as the best, if it has less of ``held_out`` than all before, or there is none."""
+    least = min((earlier["held_out"] for earlier in before if "held_out" in earlier), default=math.inf)
+    better = figures.get("held_out", -math.inf) < least
+    return learning._replace(best=learning.averaged) if better else learning
 
 
 def step_of(loss: Any, optimiser: Any) -> Any:
