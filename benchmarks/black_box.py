@@ -18,10 +18,10 @@ import numpy as np
 
 import partita as pt
 from benchmarks.common import ROOT, console, cpu_seconds, keep, show
-from partita._kernel import kernel
+from partita._core.kernel import kernel
 from partita.demo.entities import fragments as demo_fragments
 from partita.experiments.files import read_fragments
-from partita.models.families import begin, extend, log_marginal
+from partita.models.scoring.families import begin, extend, log_marginal
 
 DATA = ROOT.parent / "shared" / "data"
 LOOKAHEADS = (1, 2, 4, 8, 16, 32, 64)

@@ -9,7 +9,7 @@ import numpy as np
 
 import partita as pt
 from benchmarks.common import keep, show
-from partita.smc.state import ARRAYS, COUNTS, dismantle
+from partita.smc.state.state import ARRAYS, COUNTS, dismantle
 
 
 def usage(sampler: pt.SplitSMC) -> dict[str, int]:

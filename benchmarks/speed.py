@@ -14,9 +14,9 @@ import numpy as np
 
 import partita as pt
 from benchmarks.common import cpu_seconds, keep, paper_data, paper_sampler, show
-from partita._kernel import kernel
-from partita.smc.candidates import find_candidates
-from partita.smc.update import score
+from partita._core.kernel import kernel
+from partita.smc.steps.candidates import find_candidates
+from partita.smc.steps.update import score
 
 RESEARCH_CODE = {"split 100": 50.0, "SMC 100": 22.0, "greedy": 6.0}  # CPU-seconds, ../shared/reference
 

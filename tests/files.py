@@ -6,8 +6,8 @@ import json
 import numpy as np
 
 import partita as pt
-from partita.smc import storage
-from partita.smc.packing import PACKED
+from partita.smc.files import storage
+from partita.smc.files.packing import PACKED
 
 RNG = np.random.default_rng(1)
 LABEL = RNG.integers(0, 6, 50)

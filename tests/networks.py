@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 import partita.neural
-from partita import _networks
+from partita.neural import named as _networks
 
 Pool = namedtuple("Pool", "temperature surrogate_weight offset")
 

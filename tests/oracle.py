@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import betaln, gammaln, logsumexp, multigammaln
 
 import partita as pt
-from partita.smc.packing import chain
-from partita.smc.state import ARRAYS, COUNTS, dismantle
+from partita.smc.files.packing import chain
+from partita.smc.state.state import ARRAYS, COUNTS, dismantle
 
 BELL = [1, 1, 2, 5, 15, 52, 203, 877, 4140]
 
@@ -324,7 +324,7 @@ def check_invariants(sampler, X, m, *, exact=True):
 
 
 def check_state(state):
-    """The invariants that `partita.smc.state` lists, of the arrays themselves."""
+    """The invariants that `partita.smc.state.state` lists, of the arrays themselves."""
     parts, counts, *_ = dismantle(state)
     part, count = dict(zip(ARRAYS, parts, strict=True)), dict(zip(COUNTS, counts.tolist(), strict=True))
     observations = part["observations"][: count["n_observations"]]

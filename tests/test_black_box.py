@@ -351,7 +351,7 @@ def test_candidates_of_words_and_a_file(path):
         assert report.reached.min() > 0.9
         assert report.scored.max() == 1
         assert each.partial_fit(WORDS[6:]).labels_.tolist() == TRUE
-    with pytest.raises(pt.smc.storage.FileError, match="another score"):
+    with pytest.raises(pt.smc.files.storage.FileError, match="another score"):
         pt.SplitSMC.load(path, pt.BlackBox(lambda clusters: [-9.0] * len(clusters), Letters(), 2), set)
 
 

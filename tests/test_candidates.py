@@ -12,14 +12,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import partita as pt
-from partita.models import grid
-from partita.smc import storage
-from partita.smc.candidates import BUDGET, MOST, candidates_of_row
-from partita.smc.keys import EVERYTHING, code
-from partita.smc.refine import subproblem_of
-from partita.smc.state import dismantle, grown
-from partita.smc.step import put_back, take_out
-from partita.smc.storage import FileError
+from partita.models.numeric import grid
+from partita.smc.files import storage
+from partita.smc.files.storage import FileError
+from partita.smc.reading.particles import subproblem_of
+from partita.smc.state.keys import EVERYTHING, code
+from partita.smc.state.state import dismantle, grown
+from partita.smc.steps.candidates import BUDGET, MOST, candidates_of_row
+from partita.smc.steps.step import put_back, take_out
 
 from . import oracle
 from .files import crafted, packed

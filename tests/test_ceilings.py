@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from numba import njit
 
 import partita as pt
-from partita.smc.candidates import count_in, find_candidates
 from partita.smc.engine import Engine
-from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, dismantle, grown
-from partita.smc.step import extend_created, place
-from partita.smc.update import find_bounds, score, score_few
+from partita.smc.reading.snapshot import posterior_of
+from partita.smc.state.state import Settings, dismantle, grown
+from partita.smc.steps.candidates import count_in, find_candidates
+from partita.smc.steps.step import extend_created, place
+from partita.smc.steps.update import find_bounds, score, score_few
 
 quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 MODELS = [

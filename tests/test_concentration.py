@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partita.models.gaussian import Gaussian
+from partita.models.numeric.gaussian import Gaussian
 from partita.smc.sampler import SplitSMC
 
 SPREAD = 0.25

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita.smc import storage
-from partita.smc.packing import PACKED
-from partita.smc.storage import FileError
+from partita.smc.files import storage
+from partita.smc.files.packing import PACKED
+from partita.smc.files.storage import FileError
 
 from . import oracle
 from .files import BITS, CODES, crafted, fitted, packed, sealed

@@ -6,13 +6,13 @@ from scipy.stats import multivariate_t
 from scipy.stats import t as student
 from sklearn.base import clone
 
+from partita.learning.empirical_bayes import DOUBT, SAMPLE, cluster, fit_prior
 from partita.metrics import bcubed
-from partita.models.bernoulli import Bernoulli
-from partita.models.categorical import Categorical
-from partita.models.empirical_bayes import DOUBT, SAMPLE, cluster, fit_prior
-from partita.models.evidence import LEARNERS
-from partita.models.gaussian import Gaussian
-from partita.models.multivariate import MultivariateGaussian
+from partita.models.numeric.bernoulli import Bernoulli
+from partita.models.numeric.categorical import Categorical
+from partita.models.numeric.evidence import LEARNERS
+from partita.models.numeric.gaussian import Gaussian
+from partita.models.numeric.multivariate import MultivariateGaussian
 from partita.smc.sampler import SplitSMC
 
 MODELS = [Gaussian(), MultivariateGaussian(), Categorical(), Bernoulli()]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from partita.models.folding import NOTHING, without_accents, words_of
+from partita.models.records.folding import NOTHING, without_accents, words_of
 
 SAME = {
     "case": ["Ada LOVELACE", "ada lovelace", "ADA Lovelace"],

@@ -42,7 +42,7 @@ def test_import_is_fast():
 def test_the_helper_compiles_all_but_the_loop(rest, some):
     """The two processes that prepare a first use must not do the same work."""
     code = (
-        "import json, partita._warmup as w; from numba.core.dispatcher import Dispatcher; "
+        "import json, partita.demo.warmup as w; from numba.core.dispatcher import Dispatcher; "
         "found = []; real = Dispatcher.compile; "
         "Dispatcher.compile = lambda self, sig: (found.append(self.py_func.__name__), real(self, sig))[1]; "
         f"w.compile_for_{rest}(); print(json.dumps(sorted(set(found))))"

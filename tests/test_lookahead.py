@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita.smc.black_box import BlackBoxEngine
-from partita.smc.foresight import Foresight
-from partita.smc.rehearsal import Rehearsal
-from partita.smc.state import dismantle
+from partita.smc.black_box.engine import BlackBoxEngine
+from partita.smc.black_box.foresight import Foresight
+from partita.smc.black_box.rehearsal import Rehearsal
+from partita.smc.state.state import dismantle
 
 from . import oracle
 from .oracle import Poisson

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita import losses
-from partita.losses import BCUBED, BINDER, EXACT_BLOCKS, VI, Layout, Loss
-from partita.losses._minimise import (
+from partita.posterior import losses
+from partita.posterior.losses import BCUBED, BINDER, EXACT_BLOCKS, VI, Layout, Loss
+from partita.posterior.losses._minimise import (
     connect,
     losses_of_particles,
     partition_loss,
     search_from_particles,
     smallest_names,
 )
-from partita.losses._search import local_minimum, new_search
-from partita.losses._terms import rounding, tabulate
+from partita.posterior.losses._search import local_minimum, new_search
+from partita.posterior.losses._terms import rounding, tabulate
 
 LOSSES = [Loss(BCUBED), Loss(VI), Loss(BINDER), Loss(BINDER, 3.0, 0.5)]
 seeds = st.integers(0, 2**32 - 1)

@@ -11,11 +11,11 @@ from scipy import stats
 from scipy.integrate import quad
 
 import partita as pt
-from partita.smc.candidates import candidates_of_row
 from partita.smc.engine import Engine, used_clusters, views
-from partita.smc.keys import EVERYTHING
-from partita.smc.state import Settings, grown
-from partita.smc.step import take_out
+from partita.smc.state.keys import EVERYTHING
+from partita.smc.state.state import Settings, grown
+from partita.smc.steps.candidates import candidates_of_row
+from partita.smc.steps.step import take_out
 
 from . import oracle
 

@@ -8,11 +8,11 @@ import pytest
 from scipy.special import gammaln
 
 import partita as pt
-from partita.models import record_prior
-from partita.models.corpus import END, START
-from partita.models.empirical_bayes import cluster
-from partita.models.folding import folded
-from partita.models.ngram import Spelling, evidence, grams, sample
+from partita.learning import records as record_prior
+from partita.learning.empirical_bayes import cluster
+from partita.models.records.corpus import END, START
+from partita.models.records.folding import folded
+from partita.models.records.ngram import Spelling, evidence, grams, sample
 
 from . import naive_urns, oracle
 from .texts import counted

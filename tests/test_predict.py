@@ -9,7 +9,7 @@ import pytest
 from scipy.special import betaln, gammaln, multigammaln
 
 import partita as pt
-from partita.smc.state import dismantle
+from partita.smc.state.state import dismantle
 
 from .oracle import Poisson
 

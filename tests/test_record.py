@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import partita as pt
-from partita.models.corpus import Corpus
-from partita.models.record import check_fragments
-from partita.models.schema import kind_of, repetitions
+from partita.models.records.corpus import Corpus
+from partita.models.records.fragments import check_fragments
+from partita.models.records.schema import kind_of, repetitions
 
 from .oracle import factors
 from .test_bad_input import all_of

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 import partita as pt
-from partita.models import record_prior
-from partita.models.corpus import Corpus
-from partita.models.record_prior import (
+from partita.learning import records as record_prior
+from partita.learning.records import (
     PSEUDO,
     SHARED,
     STRENGTHS,
@@ -24,6 +23,7 @@ from partita.models.record_prior import (
     values_of_clusters,
     with_urns,
 )
+from partita.models.records.corpus import Corpus
 
 from . import naive_urns
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita as pt
-from partita._kernel import kernel
-from partita.models.families import join, log_marginal
+from partita._core.kernel import kernel
+from partita.models.scoring.families import join, log_marginal
 from partita.offline.chain import CompiledChain
 from partita.offline.partition import in_order, new_partition, put_in, take_out
 from partita.offline.rows import rows_of

@@ -13,12 +13,12 @@ from numba import njit
 from scipy.special import logsumexp
 
 import partita as pt
-from partita.smc import resample
 from partita.smc.engine import Engine
+from partita.smc.reading.snapshot import posterior_of
 from partita.smc.sampler import RESAMPLING
-from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, new_state
-from partita.smc.update import Particles
+from partita.smc.state.state import Settings, new_state
+from partita.smc.steps import resample
+from partita.smc.steps.update import Particles
 
 from . import oracle
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita.smc import storage
-from partita.smc.storage import FileError
+from partita.smc.files import storage
+from partita.smc.files.storage import FileError
 
 from .files import BITS, CODES, COUNTS, REAL, fitted, packed
 from .oracle import Poisson

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita._kernel import kernel
-from partita.models import tables
+from partita._core.kernel import kernel
 from partita.models.base import CompiledModel
-from partita.models.families import log_marginal
-from partita.models.vocabulary import Vocabulary
-from partita.smc import refine, storage
-from partita.smc.candidates import candidates_of_row
+from partita.models.records import tables
+from partita.models.records.vocabulary import Vocabulary
+from partita.models.scoring.families import log_marginal
 from partita.smc.engine import used_clusters, views
-from partita.smc.keys import EVERYTHING, codes_of_rows
-from partita.smc.storage import FileError
+from partita.smc.files import storage
+from partita.smc.files.storage import FileError
+from partita.smc.moves import refine
+from partita.smc.state.keys import EVERYTHING, codes_of_rows
+from partita.smc.steps.candidates import candidates_of_row
 
 from .files import crafted
 from .oracle import factors

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita.models import types as learning
-from partita.models.types import Types, learnt_types, log_mentions, mentions_of
+from partita.models.records import types as learning
+from partita.models.records.types import Types, learnt_types, log_mentions, mentions_of
 
 from . import naive_urns
 

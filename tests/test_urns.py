@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 import partita as pt
-from partita.models.corpus import Corpus
-from partita.models.families import begin, extend, gains, join, log_marginal, reduce
-from partita.models.tables import CAPACITY, COUNT, START, kept_tables
+from partita.models.records.corpus import Corpus
+from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
+from partita.models.scoring.families import begin, extend, gains, join, log_marginal, reduce
 
 from . import naive_urns, oracle
 from .texts import counted

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita as pt
-from partita._kernel import kernel
-from partita.models.families import extend, gains, join, log_marginal, reduce
-from partita.models.numbers import as_number, resolution_of
-from partita.models.tables import CAPACITY, COUNT, START, kept_tables
-from partita.models.values import COMPARED, edit_distance
+from partita._core.kernel import kernel
+from partita.models.records.numbers import as_number, resolution_of
+from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
+from partita.models.records.values import COMPARED, edit_distance
+from partita.models.scoring.families import extend, gains, join, log_marginal, reduce
 from partita.offline.rows import new_rows
 
 quick = settings(max_examples=40, deadline=None, derandomize=True, database=None)

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import gammaln
 
 import partita as pt
-from partita.models.folding import folded
-from partita.models.ngram import grams
+from partita.models.records.folding import folded
+from partita.models.records.ngram import grams
 
 ENTITIES = {
     "ada": ["Ada Lovelace", "A. Lovelace", "Ada Lovelac"],

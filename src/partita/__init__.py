@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partita.metrics import bcubed as bcubed
-    from partita.models.attributes import Category as Category
-    from partita.models.attributes import Date as Date
-    from partita.models.attributes import Number as Number
-    from partita.models.attributes import Text as Text
-    from partita.models.attributes import Value as Value
     from partita.models.base import Model as Model
-    from partita.models.bernoulli import Bernoulli as Bernoulli
     from partita.models.black_box import BlackBox as BlackBox
-    from partita.models.categorical import Categorical as Categorical
-    from partita.models.gaussian import Gaussian as Gaussian
-    from partita.models.multivariate import MultivariateGaussian as MultivariateGaussian
-    from partita.models.ngram import Ngram as Ngram
-    from partita.models.record import Record as Record
+    from partita.models.numeric.bernoulli import Bernoulli as Bernoulli
+    from partita.models.numeric.categorical import Categorical as Categorical
+    from partita.models.numeric.gaussian import Gaussian as Gaussian
+    from partita.models.numeric.multivariate import MultivariateGaussian as MultivariateGaussian
+    from partita.models.records.attributes import Category as Category
+    from partita.models.records.attributes import Date as Date
+    from partita.models.records.attributes import Number as Number
+    from partita.models.records.attributes import Text as Text
+    from partita.models.records.attributes import Value as Value
+    from partita.models.records.ngram import Ngram as Ngram
+    from partita.models.records.record import Record as Record
     from partita.offline.agglomerative import Agglomerative as Agglomerative
     from partita.offline.gibbs import Gibbs as Gibbs
     from partita.posterior import Posterior as Posterior
@@ -41,17 +41,17 @@ _HOMES = {
     "Agglomerative": "offline.agglomerative",
     "Posterior": "posterior",
     "Model": "models.base",
-    "Gaussian": "models.gaussian",
-    "MultivariateGaussian": "models.multivariate",
-    "Categorical": "models.categorical",
-    "Bernoulli": "models.bernoulli",
-    "Ngram": "models.ngram",
-    "Record": "models.record",
-    "Text": "models.attributes",
-    "Category": "models.attributes",
-    "Date": "models.attributes",
-    "Value": "models.attributes",
-    "Number": "models.attributes",
+    "Gaussian": "models.numeric.gaussian",
+    "MultivariateGaussian": "models.numeric.multivariate",
+    "Categorical": "models.numeric.categorical",
+    "Bernoulli": "models.numeric.bernoulli",
+    "Ngram": "models.records.ngram",
+    "Record": "models.records.record",
+    "Text": "models.records.attributes",
+    "Category": "models.records.attributes",
+    "Date": "models.records.attributes",
+    "Value": "models.records.attributes",
+    "Number": "models.records.attributes",
     "BlackBox": "models.black_box",
     "DirichletProcess": "priors",
     "bcubed": "metrics",

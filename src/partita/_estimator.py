@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,9 +12,9 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from partita._typing import Floats
+from partita._core.checks import check_finite
 from partita.models.base import CompiledModel, Model, n_features_of
-from partita.models.gaussian import Gaussian
+from partita.models.numeric.gaussian import Gaussian
 
 
 class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -83,39 +82,3 @@ def own_copy(name: str, model: Any, X: Any) -> Model:
 def copied(model: Model) -> Model:
     """A copy of a model. The built-in ones are a few numbers; what a user's model holds may be large."""
     return clone(model) if isinstance(model, CompiledModel) else copy.copy(model)
-
-
-def check_finite(X: Floats) -> None:
-    """Raise ValueError for the first entry that is NaN or infinite."""
-    finite = np.isfinite(X)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        what = "NaN" if np.isnan(X[row, column]) else "infinite (inf)"
-        raise ValueError(f"row {row}, column {column} is {what}; drop the row or fill the value in")
-
-
-def is_positive(value: Any) -> bool:
-    """Whether ``value`` is a number above zero, and finite."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return number and bool(0.0 < value < math.inf)
-
-
-def log_of(name: str, value: Any, or_else: str = "") -> float:
-    """The logarithm of a positive number; ``or_else`` says what else would do."""
-    if not is_positive(value):
-        raise ValueError(f"{name} must be a positive number{or_else}, got {value!r}")
-    return math.log(value)
-
-
-def choice(name: str, value: Any, choices: dict[str, int]) -> int:
-    """The code of one of several choices."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return choices[value]
-
-
-def whole(name: str, value: Any, minimum: int) -> int:
-    """``value`` as an int of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
-    return int(value)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partita._labels import label_codes
+from partita._core.checks import label_codes
 
 if TYPE_CHECKING:
     from partita.posterior import Posterior

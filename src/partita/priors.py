@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 
 
 def expected_clusters(alpha: float, n_observations: float) -> float:

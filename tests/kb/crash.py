@@ -21,7 +21,7 @@ import numpy as np
 import sqlalchemy as sa
 
 import partita.kb
-from partita.kb import tables
+from partita.kb.store import tables
 
 sys.path.insert(0, str(Path(__file__).parent))
 from people import fragments
@@ -95,7 +95,7 @@ def check(url, acknowledged):
 def summary(url):
     """All that a knowledge base holds, but times."""
     from partita.kb.clustering import joined
-    from partita.kb.keeping import read_subproblems
+    from partita.kb.store.sampler import read_subproblems
 
     with partita.kb.open(url) as kb, kb.store.reading() as connection:
         state = sorted(read_subproblems(connection))

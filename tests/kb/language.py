@@ -4,10 +4,10 @@ import numpy as np
 from scipy.special import gammaln
 
 import partita.neural
-from partita.models.record import Record
-from partita.smc.black_box import engine_for
-from partita.smc.condition import cluster_scores
-from partita.smc.state import Settings
+from partita.models.records.record import Record
+from partita.smc.black_box.engine import engine_for
+from partita.smc.moves.constrain import cluster_scores
+from partita.smc.state.state import Settings
 
 from ..networks import forget
 

@@ -17,8 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from partita.cli import app, drawing, session
-from partita.kb import explain, store
-from partita.models.record import Record
+from partita.kb.queries import explain
+from partita.kb.store import database as store
+from partita.models.records.record import Record
 
 ROOT = Path(__file__).parents[2]
 CONTACTS = """\

@@ -13,7 +13,7 @@ from scipy.special import gammaln, logsumexp
 import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
-from partita.kb.explain import KIND, PRIOR, hypotheses, waterfall
+from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
 
 from .people import fragments
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 import partita as pt
 import partita.kb
 from partita.kb import StoreError
-from partita.models.record import Record
+from partita.models.records.record import Record
 
 from .people import fragments
 
@@ -42,7 +42,7 @@ def as_sets(ids, labels):
 def plain_sampler(kb):
     """What the knowledge base does, without one: the same model, fragment by fragment."""
     with kb.store.reading() as connection:
-        model = Record.from_json(partita.kb.store.get(connection, "model"))
+        model = Record.from_json(partita.kb.store.database.get(connection, "model"))
     return pt.SplitSMC(model, n_particles=20, candidates="auto")
 
 
@@ -102,11 +102,13 @@ def test_any_batching_gives_the_same(url, tmp_path):
         with other.store.writing() as connection:  # the same model, which the first call would learn
             with kb.store.reading() as reading:
                 for name in ("model", "settings"):
-                    partita.kb.store.put(connection, name, partita.kb.store.get(reading, name))
-            partita.kb.store.put(
+                    partita.kb.store.database.put(
+                        connection, name, partita.kb.store.database.get(reading, name)
+                    )
+            partita.kb.store.database.put(
                 connection,
                 "sampler",
-                partita.kb.store.get(
+                partita.kb.store.database.get(
                     connection,
                     "nothing",
                     {
@@ -144,7 +146,7 @@ def assert_same(kb, other):
 def state_of(kb):
     """The sampler's state as it is stored."""
     from partita.kb.clustering import joined
-    from partita.kb.keeping import read_subproblems
+    from partita.kb.store.sampler import read_subproblems
 
     with kb.store.reading() as connection:
         found = {}
@@ -310,7 +312,9 @@ def test_removal_erases_all_versions(kb):
 
 
 def test_the_same_id_twice_in_one_call(kb):
-    twice = [partita.kb.fragments.Fragment("z", None, {"name": [name]}) for name in ("Anna Zed", "Berta Zed")]
+    twice = [
+        partita.kb.io.fragments.Fragment("z", None, {"name": [name]}) for name in ("Anna Zed", "Berta Zed")
+    ]
     assert kb.add(twice) == (1, 1, 0)
     assert kb.fragment("z").properties == {"name": ["Berta Zed"]}
     assert kb.add([twice[1], twice[1]]) == (0, 0, 2)
@@ -520,7 +524,7 @@ def test_probabilities_are_those_of_the_posterior(kb):
 def test_exports_can_be_read(kb, tmp_path, what, suffix):
     path = tmp_path / f"out.{suffix}"
     n = kb.export(path, what, samples=3)
-    from partita.kb.files import read
+    from partita.kb.io.files import read
 
     rows = [row for _, row in read([str(path)])]
     assert len(rows) == n

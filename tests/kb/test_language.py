@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 import partita.kb
 import partita.neural
 from partita.cli import app
-from partita.kb.explain import NETWORK
 from partita.kb.language import Network
+from partita.kb.queries.explain import NETWORK
 from partita.neural.jsonlm import Pool
 
 from ..networks import forget

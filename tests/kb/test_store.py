@@ -10,7 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 import partita.kb
-from partita.kb import StoreError, store, tables
+from partita.kb import StoreError
+from partita.kb.store import database as store
+from partita.kb.store import tables
 
 from .people import fragments
 

@@ -24,7 +24,7 @@ from partita.neural.serialisation import canonical
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
 from partita.neural.training import Trained
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.smc.concentration import alpha_for
+from partita.smc.moves.concentration import alpha_for
 
 TINY = {"width": 16, "layers": 2, "heads": 2, "hidden": 24}
 FRAGMENTS = [

@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.session import (
-    console,
-    note,
-    opened,
-    print_json,
-    print_json_lines,
-    progress,
-    refusing,
-)
+from partita.cli.session import console, note, opened, print_json, print_json_lines, progress, refusing
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
-    from partita.kb.answers import Entity
+    from partita.kb.queries.answers import Entity
 
 PAGE = 30  # entities or events that are listed as text unless more are asked for
 LABELS = ("entity_id", "cluster_id", "entity", "cluster", "label", "truth")  # usual names of the true entity
@@ -262,7 +254,7 @@ def labels(
     if given and loss is not args.Loss.binder:
         raise typer.BadParameter("costs go with --loss binder")
     check_output(output)
-    from partita.kb.files import write
+    from partita.kb.io.files import write
 
     with opened(kb) as base:
         found = base.labels(loss.value, **given)
@@ -319,7 +311,7 @@ def print_pairs(found: dict[str, Any], json: bool) -> None:
 def read_truth(path: str, id: str | None, label: str | None, format: args.Format | None) -> dict[str, str]:
     """The true entity of each fragment that a file names, by id."""
     from partita.cli.input import check_are_data
-    from partita.kb.files import read
+    from partita.kb.io.files import read
 
     check_are_data([path])
     found: dict[str, str] = {}

@@ -14,10 +14,10 @@ from rich.text import Text
 from partita.cli.session import safe
 
 if TYPE_CHECKING:
-    from partita.kb.answers import Entity, Event, Found, Judgement
-    from partita.kb.explain import Explanation
-    from partita.kb.fragments import Fragment
-    from partita.kb.questions import Question
+    from partita.kb.io.fragments import Fragment
+    from partita.kb.queries.answers import Entity, Event, Found, Judgement
+    from partita.kb.queries.explain import Explanation
+    from partita.kb.queries.questions import Question
 
 VALUES = 3  # of an attribute, in lists
 IDS = 8  # of an entity's fragments, in sentences

@@ -272,7 +272,7 @@ def check_is_same(
 
 def read_schema(path: Path) -> str:
     """A schema's file, as TOML that the model writes; ValueError if it is none."""
-    from partita.models.record import Record
+    from partita.models.records.record import Record
 
     try:
         return Record.from_toml(path.read_text(encoding="utf-8")).to_toml()

@@ -12,7 +12,7 @@ from partita.cli.session import answered, console, note, opened, print_json, pri
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
-    from partita.kb.questions import Question
+    from partita.kb.queries.questions import Question
 
 ANSWERS = {"y": "confirm", "n": "separate", "u": "unsure"}
 MATTERS = 0.005  # expected wrong pairs that an answer must remove for the question to be put to people

@@ -41,7 +41,7 @@ def infer(
     """Infer a schema from data, as TOML, to be edited and given to build."""
     from itertools import islice
 
-    from partita.models.record import Record
+    from partita.models.records.record import Record
 
     given = Input(data, id, no_id, source, ignore, format, skip_empty=True)
     found = [fragment.properties for fragment in islice(given.fragments(given.reader()), ENOUGH)]

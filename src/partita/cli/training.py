@@ -87,7 +87,7 @@ def jsonlm(
 ) -> None:
     """Train a language model of fragments, for partita build --model."""
     from partita.experiments.files import read_fragments
-    from partita.models.record import check_fragments
+    from partita.models.records.fragments import check_fragments
 
     rows, entities = read_fragments(data, labels)
     if entities is None:

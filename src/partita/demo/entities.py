@@ -20,12 +20,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import partita as pt
 import partita.kb
-from partita._warmup import warm_up
 from partita.cli import drawing
-from partita.kb.answers import Entity, Event
-from partita.kb.explain import Explanation
-from partita.kb.questions import Question
-from partita.models.folding import words_of
+from partita.demo.warmup import warm_up
+from partita.kb.queries.answers import Entity, Event
+from partita.kb.queries.explain import Explanation
+from partita.kb.queries.questions import Question
+from partita.models.records.folding import words_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

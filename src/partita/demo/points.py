@@ -21,8 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import partita as pt
-from partita._typing import Floats, Integers
-from partita._warmup import warm_up
+from partita._core.typing import Floats, Integers
+from partita.demo.warmup import warm_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import partita as pt
-from partita._networks import Network
-from partita._typing import Integers
+from partita._core.typing import Integers
+from partita.neural.named import Network
 
 SPLIT, SMC, GREEDY = "split SMC", "SMC", "greedy"
 REFINED, GIBBS, METROPOLIS = "split SMC, refined", "Gibbs", "Metropolis-within-Gibbs"

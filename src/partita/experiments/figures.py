@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import partita as pt
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 from partita.experiments.experiment import (
     AGGLOMERATIVE,
     GIBBS,

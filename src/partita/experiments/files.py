@@ -12,8 +12,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from partita._typing import Floats, Integers
-from partita.models.record import check_fragment
+from partita._core.typing import Floats, Integers
+from partita.models.records.fragments import check_fragment
 
 Fragment = dict[str, Any]
 LABELS = ("entity_id", "cluster_id")  # fields that hold the true entity, unless another is named

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import partita as pt
-from partita._networks import WEIGHTS, Network
 from partita.experiments.experiment import (
     AGGLOMERATIVE,
     GIBBS,
@@ -26,6 +25,7 @@ from partita.experiments.experiment import (
     Published,
     Setting,
 )
+from partita.neural.named import WEIGHTS, Network
 
 KINDS = {"diffusion": "SetDiffusion", "jsonlm": "JsonLM"}
 BUDGET = 10_000.0 / 60.0  # minutes of an offline method, in the paper

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import partita as pt
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 from partita.experiments import neural
 from partita.experiments.experiment import (
     AGGLOMERATIVE,

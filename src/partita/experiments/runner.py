@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 import partita as pt
-from partita._typing import Integers
+from partita._core.typing import Integers
 from partita.experiments.experiment import (
     ABLATION,
     AGGLOMERATIVE,

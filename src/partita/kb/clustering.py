@@ -13,23 +13,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._typing import Array, Floats, Integers
+from partita._core.typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed
 from partita.kb.language import LanguageEngine, Network
-from partita.models.record import Record
+from partita.models.records.record import Record
 from partita.posterior import Posterior
-from partita.smc.black_box import engine_for
-from partita.smc.bonds import bonds_from
-from partita.smc.concentration import learn_alpha, weigh_all
-from partita.smc.condition import condition
+from partita.smc.black_box.engine import engine_for
 from partita.smc.engine import Engine, leave_absent, progress
-from partita.smc.follow import best_clustering, changed_since, follow_one, just_written, n_changes
-from partita.smc.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack
-from partita.smc.refine import refine, subproblem_of
-from partita.smc.snapshot import posterior_of
-from partita.smc.state import ARRAYS, COUNTS, Settings, dismantle
-from partita.smc.step import ABSENT, CHANGED, DONE, NO_ROOM, stream
-from partita.smc.tabled import with_room
+from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack
+from partita.smc.moves.concentration import learn_alpha, weigh_all
+from partita.smc.moves.constrain import condition
+from partita.smc.moves.refine import refine
+from partita.smc.reading.follow import best_clustering, changed_since, follow_one, just_written, n_changes
+from partita.smc.reading.particles import subproblem_of
+from partita.smc.reading.snapshot import posterior_of
+from partita.smc.state.constraints import bonds_from
+from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
+from partita.smc.state.tabled import with_room
+from partita.smc.steps.step import ABSENT, CHANGED, DONE, NO_ROOM, stream
 
 VERSION = 1  # of the packed subproblems
 PARTS = ("members", "sizes", "cells", "scores")  # of a subproblem, as it is packed
@@ -370,7 +371,7 @@ def cut(packed: dict[str, Array]) -> Iterator[Subproblem]:
 
 
 def joined(subproblems: list[Subproblem], n: int, free: Integers) -> dict[str, Array]:
-    """Subproblems as :func:`~partita.smc.packing.check` takes them, in order of their slots; n fragments."""
+    """Subproblems as :func:`~partita.smc.files.packing.check` takes them, in order of their slots; n fragments."""
     subproblems.sort()
     parts: dict[str, list[Array]] = {name: [] for name in PARTS}
     for slot, rows, columns, clusters, body in subproblems:

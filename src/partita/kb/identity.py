@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._typing import Integers
+from partita._core.typing import Integers
 
 NOBODY = -1  # what an observation is of that is new
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from partita.kb import tables
-from partita.kb.store import select_all
-from partita.smc.bonds import bonds_from
+from partita.kb.store import tables
+from partita.kb.store.database import select_all
+from partita.smc.state.constraints import bonds_from
 
 JUDGED = {"confirm": "confirmed", "separate": "separated", "unsure": "unsure"}  # kinds, and their events
 

@@ -22,17 +22,21 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from partita._estimator import whole
-from partita.kb import answers, erasing, judgements, keeping, tables
-from partita.kb.answers import numbers_of
+from partita._core.checks import whole
+from partita.kb import judgements
 from partita.kb.clustering import Clustering, Told
-from partita.kb.fragments import Fragment, as_fragments
-from partita.kb.journal import DIGITS, Entry, Journal, Register
+from partita.kb.io.fragments import Fragment, as_fragments
 from partita.kb.language import RECORD, Network, model_named
-from partita.kb.search import words_in
-from partita.kb.store import Store, StoreError, get, insert_all, put, select_all
-from partita.models.attributes import Text, as_text
-from partita.models.record import Record
+from partita.kb.queries import answers
+from partita.kb.queries.answers import numbers_of
+from partita.kb.queries.search import words_in
+from partita.kb.store import erasing, tables
+from partita.kb.store import sampler as keeping
+from partita.kb.store.database import Store, StoreError, get, insert_all, put, select_all
+from partita.kb.store.journal import DIGITS, Entry, Journal, Register
+from partita.models.records.attributes import Text
+from partita.models.records.fragments import as_text
+from partita.models.records.record import Record
 
 BATCH = 500  # fragments of one transaction
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
@@ -434,7 +438,7 @@ class KnowledgeBase:
 
     def search(self, text: str, *, limit: int = 10) -> list[answers.Found]:
         """The entities whose fragments have these words, or words like them, the best match first."""
-        from partita.kb.search import search
+        from partita.kb.queries.search import search
 
         with self.store.reading() as connection:
             return search(connection, text, limit)
@@ -469,7 +473,7 @@ class KnowledgeBase:
 
     def explain(self, a: str, b: str) -> Any:
         """Why two fragments, or entities, are together or apart: each attribute's evidence in nats."""
-        from partita.kb.explain import explain
+        from partita.kb.queries.explain import explain
 
         with self._asking() as (connection, clustering):
             first, second = (self._fragment_of(connection, which) for which in (a, b))
@@ -479,7 +483,7 @@ class KnowledgeBase:
 
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""
-        from partita.kb.questions import questions
+        from partita.kb.queries.questions import questions
 
         with self._asking() as (connection, clustering):
             judged = {frozenset((row.first, row.second)) for row in judgements.standing(connection)}
@@ -512,7 +516,7 @@ class KnowledgeBase:
 
     def evaluate(self, truth: Mapping[str, Any], loss: str = "map") -> dict[str, float]:
         """How good the clustering is, against the true entities of some fragments, by id."""
-        from partita.kb.evaluation import evaluate
+        from partita.kb.queries.evaluation import evaluate
 
         with self._asking() as (connection, clustering):
             return evaluate(self._ids(connection, clustering), clustering.posterior, truth, loss)
@@ -539,7 +543,7 @@ class KnowledgeBase:
         samples : int
             How many clusterings to draw.
         """
-        from partita.kb.export import export
+        from partita.kb.queries.export import export
 
         return export(self, path, what, format, samples)
 

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from partita import _networks
-from partita._networks import WEIGHTS, loaded, loaded_name
-from partita._typing import Integers
+from partita._core.typing import Integers
 from partita.models.black_box import BlackBox
-from partita.models.record import Record
-from partita.smc.black_box import BlackBoxEngine
+from partita.models.records.record import Record
+from partita.neural import named as _networks
+from partita.neural.named import WEIGHTS, loaded, loaded_name
+from partita.smc.black_box.engine import BlackBoxEngine
+from partita.smc.black_box.surrogate import tables
 from partita.smc.engine import are_absent
-from partita.smc.follow import best_clustering
-from partita.smc.state import Settings
-from partita.smc.surrogate import tables
-from partita.smc.tabled import rebuild_rows
+from partita.smc.reading.follow import best_clustering
+from partita.smc.state.state import Settings
+from partita.smc.state.tabled import rebuild_rows
 
 RECORD, JSONLM = "record", "jsonlm"  # the models there are, beside files of weights
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from partita._typing import Array, Floats, Integers
+from partita._core.typing import Array, Floats, Integers
 
 
 class Model(BaseEstimator):  # type: ignore[misc]
@@ -145,7 +145,7 @@ class CompiledModel(Model):
         model
             A new model of the same class; this one is left as it is.
         """
-        from partita.models.empirical_bayes import fit_prior
+        from partita.learning.empirical_bayes import fit_prior
 
         return fit_prior(self, X, labels)
 
@@ -159,29 +159,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
     return value
-
-
-def positive(name: str, value: Any, minimum: float = 0.0) -> Floats:
-    """``value`` as floats, or a ValueError that names the parameter."""
-    array = np.asarray(value, dtype=np.float64)
-    if not (np.isfinite(array).all() and (array > minimum).all()):
-        raise ValueError(f"{name} must be finite and above {minimum:g}, got {value!r}")
-    return array
-
-
-def positive_number(name: str, value: Any, minimum: float = 0.0) -> float:
-    """``value`` as a float, or a ValueError that names the parameter."""
-    if np.ndim(value) != 0:
-        raise ValueError(f"{name} must be a single number, got {value!r}")
-    return float(positive(name, value, minimum))
-
-
-def per_feature(name: str, value: Any, n_features: int) -> Floats:
-    """``value`` as one number a feature."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim > 1 or (array.ndim == 1 and len(array) != n_features):
-        raise ValueError(f"{name} has shape {array.shape}, but the data have {n_features} columns")
-    return np.broadcast_to(array, (n_features,)).astype(np.float64)
 
 
 def n_features_of(X: Any) -> int:

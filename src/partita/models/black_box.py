@@ -1,7 +1,7 @@
 """Any function from clusters to log-likelihoods as a model: batched, cached, with a surrogate to aim it.
 
 A black box knows nothing but member sets, p(x | c) = p(c ∪ {x}) / p(c) (paper, appendix C.1). The
-:class:`~partita.models.evaluator.Evaluator` asks it for many clusters in one call and remembers the answers.
+:class:`~partita.models.scoring.evaluator.Evaluator` asks it for many clusters in one call and remembers the answers.
 The samplers keep log p(c) of every cluster they hold themselves, so what the cache forgets costs an
 evaluation and nothing else.
 """
@@ -15,10 +15,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from partita._estimator import whole
-from partita._typing import Floats, Integers
-from partita.models.base import Model, positive_number
-from partita.models.evaluator import CacheInfo, Evaluator, Score
+from partita._core.checks import positive_number, whole
+from partita._core.typing import Floats, Integers
+from partita.models.base import Model
+from partita.models.scoring.evaluator import CacheInfo, Evaluator, Score
 
 
 class BlackBox(Model):
@@ -250,7 +250,7 @@ class BlackBox(Model):
         >>> bool(1.6 < model.temperature < 2.5)
         True
         """
-        from partita.models.calibration import calibrated
+        from partita.learning.calibration import calibrated
 
         return calibrated(self, X, labels, alpha, n_alternatives, random_state, pool)
 

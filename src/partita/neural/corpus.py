@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._typing import Array
+from partita._core.typing import Array
 from partita.neural.grammar import CLOSED, EMPTY_KEY, OPENING, START, Grammar
 from partita.neural.prefixes import Text
 from partita.neural.serialisation import FIRST as NAME

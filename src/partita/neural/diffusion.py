@@ -21,9 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._estimator import whole
-from partita._typing import Floats
-from partita.models.base import positive_number
+from partita._core.checks import positive_number, whole
+from partita._core.typing import Floats
 from partita.neural.flow import (
     Frame,
     Grid,

@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._typing import Floats
+from partita._core.typing import Floats
 
 MOST_NODES = 512
 ENDS = np.array([-5 / 8, 1 / 6, -1 / 24])

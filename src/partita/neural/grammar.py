@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita._typing import Array, Integers
+from partita._core.typing import Array, Integers
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens
 
 # What UTF-8 expects: a new character, 1 to 3 more bytes, or the second byte after E0, ED, F0 or F4.

@@ -26,12 +26,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._estimator import whole
-from partita._labels import label_codes
-from partita._typing import Floats, Integers
+from partita._core.checks import label_codes, whole
+from partita._core.typing import Floats, Integers
+from partita.learning.calibration import maximise, questions
 from partita.models.black_box import BlackBox
-from partita.models.calibration import maximise, questions
-from partita.models.record import Record
+from partita.models.records.record import Record
 from partita.neural import weights
 from partita.neural.corpus import STATE, Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import Grammar
@@ -40,7 +39,7 @@ from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import N_SYMBOLS, Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.smc.concentration import alpha_for
+from partita.smc.moves.concentration import alpha_for
 
 KIND = "partita JsonLM 1"
 HELD_OUT = 20  # one entity in so many

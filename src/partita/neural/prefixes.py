@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._typing import Array, Floats
+from partita._core.typing import Array, Floats
 from partita.neural.transformer import Transformer, log_probabilities, read_block
 
 BLOCK = 16  # tokens

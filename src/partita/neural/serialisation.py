@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from partita.models.attributes import as_text, is_missing
+from partita.models.records.fragments import as_text, is_missing
 
 Fragment = tuple[tuple[str, tuple[str, ...]], ...]  # attributes in order, each with its values in order
 FIRST = "name"

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._typing import Floats
+from partita._core.typing import Floats
 
 
 class Moments(NamedTuple):

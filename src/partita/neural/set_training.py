@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from partita._typing import Floats
+from partita._core.typing import Floats
 from partita.neural.flow import Frame, denoising_loss
 from partita.neural.set_sources import Circles, Moments, Source, Subsets
 from partita.neural.training import Plan, Progress, train

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialised
 
-from partita._typing import Array
+from partita._core.typing import Array
 
 M = TypeVar("M")
 

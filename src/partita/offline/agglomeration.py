@@ -12,10 +12,10 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from partita._kernel import inner, kernel
-from partita._typing import Floats, Integers
+from partita._core.kernel import inner, kernel
+from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.models.families import join, log_marginal
+from partita.models.scoring.families import join, log_marginal
 from partita.offline import pairs as pairs_of
 from partita.offline.pairs import (
     Pairs,

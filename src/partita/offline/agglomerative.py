@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from partita._estimator import log_of, whole
-from partita._progress import steps
-from partita._typing import Floats, Integers
+from partita._core.checks import log_of, whole
+from partita._core.progress import steps
+from partita._core.typing import Floats, Integers
 from partita.models.base import Model
 from partita.offline.agglomeration import CompiledAgglomeration, GeneralAgglomeration, agglomeration
 from partita.offline.base import Offline, Recorder, check_max_time

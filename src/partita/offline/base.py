@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from partita._estimator import Clusterer, is_positive
-from partita._typing import Floats, Integers
+from partita._core.checks import is_positive
+from partita._core.typing import Floats, Integers
+from partita._estimator import Clusterer
 from partita.models.base import Model
 from partita.offline.partition import Partition, in_order
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
 from partita.offline.partition import new_partition, put_in, take_out
 from partita.offline.rows import NEGLIGIBLE, exact_sweep, log_density, metropolis_sweep, rows_of

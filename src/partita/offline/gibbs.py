@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from partita._estimator import log_of, own_copy, whole
-from partita._labels import label_codes
-from partita._progress import steps
-from partita._typing import Integers
+from partita._core.checks import label_codes, log_of, whole
+from partita._core.progress import steps
+from partita._core.typing import Integers
+from partita._estimator import own_copy
 from partita.models.base import Model
 from partita.models.black_box import BlackBox
 from partita.offline.base import Offline, Recorder, check_max_time

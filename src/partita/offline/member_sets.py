@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from partita._kernel import kernel
-from partita._typing import Floats, Integers
+from partita._core.kernel import kernel
+from partita._core.typing import Floats, Integers
 from partita.models.black_box import BlackBox
 from partita.offline.partition import Partition
 

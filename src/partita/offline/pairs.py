@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import inner, kernel
-from partita._typing import Floats, Integers
+from partita._core.kernel import inner, kernel
+from partita._core.typing import Floats, Integers
 from partita.offline.partition import vacate
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import inner, kernel
-from partita._typing import Array, Integers
+from partita._core.kernel import inner, kernel
+from partita._core.typing import Array, Integers
 
 
 class Partition(NamedTuple):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._kernel import inner, kernel
-from partita._typing import Floats
+from partita._core.kernel import inner, kernel
+from partita._core.typing import Floats
 from partita.models.base import CompiledModel, n_features_of
-from partita.models.encoding import check_possible
-from partita.models.families import begin, extend, gains, log_marginal, reduce
+from partita.models.scoring.encoding import check_possible
+from partita.models.scoring.families import begin, extend, gains, log_marginal, reduce
 from partita.offline.partition import Partition, enter, leave
 
 NEGLIGIBLE = -40.0  # nats below the heaviest: less than a double's rounding

@@ -12,12 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from partita._kernel import kernel
-from partita._typing import Floats, Integers
+from partita._core.kernel import kernel
+from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
 from partita.models.black_box import BlackBox
-from partita.models.encoding import log_marginals
-from partita.models.families import gains, log_marginal
+from partita.models.scoring.encoding import log_marginals
+from partita.models.scoring.families import gains, log_marginal
 from partita.offline.member_sets import MemberSets
 from partita.offline.partition import Partition, new_partition
 from partita.offline.rows import Rows, grow, rows_of, shrink

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 
 #: Probabilities below this are dropped from the ends of the distribution of the number of clusters.
 NEGLIGIBLE = 1e-300

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._kernel import kernel
-from partita._typing import Floats, Integers
-from partita.losses import WeightedClusters
+from partita._core.kernel import kernel
+from partita._core.typing import Floats, Integers
+from partita.posterior.losses import WeightedClusters
 
 
 class Meetings(NamedTuple):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from partita._kernel import kernel
-from partita._typing import Floats, Integers
-from partita.losses import Layout
+from partita._core.kernel import kernel
+from partita._core.typing import Floats, Integers
+from partita.posterior.losses import Layout
 
 #: Clusterings are sampled in batches of about this many blocks.
 BATCH = 1 << 17

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita._kernel import kernel
-from partita._typing import Floats, Integers
-from partita.losses import Layout
+from partita._core.kernel import kernel
+from partita._core.typing import Floats, Integers
+from partita.posterior.losses import Layout
 
 from ._particles import Particles
 

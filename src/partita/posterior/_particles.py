@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita._typing import Array, Floats, Integers
-from partita.losses import Census, Layout, grouped, take_census
+from partita._core.typing import Array, Floats, Integers
+from partita.posterior.losses import Census, Layout, grouped, take_census
 
 from ._labels import appearance
 

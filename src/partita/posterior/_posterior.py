@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from partita import losses
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
+from partita.posterior import losses
 
 from . import _counts
 from ._entropy import block_entropies
@@ -141,7 +141,7 @@ class Posterior:
         Notes
         -----
         The minimiser never joins observations that share no cluster in any particle, nor divides a block
-        (`partita.losses`). It is exact wherever at most 12 blocks hang together; else it is the best of
+        (`partita.posterior.losses`). It is exact wherever at most 12 blocks hang together; else it is the best of
         several local searches, at least as good as every particle.
         """
         chosen = losses.named_loss(loss, false_merge_cost, false_split_cost)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from partita._typing import Floats, Integers
+from partita._core.typing import Floats, Integers
 
 from ._labels import label
 from ._particles import Particles

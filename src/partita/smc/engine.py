@@ -1,6 +1,6 @@
 """A state together with the model that fills it: the sampler below the estimator's surface.
 
-For the compiled families the loop over observations is :func:`~partita.smc.step.stream`. For a user's own
+For the compiled families the loop over observations is :func:`~partita.smc.steps.step.stream`. For a user's own
 model the same loop runs here, with the model's ``log_marginal`` called once an observation; every other step
 is the compiled one.
 """
@@ -15,23 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from partita._kernel import kernel
-from partita._typing import Array, Floats, Integers
+from partita._core.kernel import kernel
+from partita._core.typing import Array, Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.models.encoding import check_possible, log_marginals
-from partita.models.families import begin
+from partita.models.scoring.encoding import check_possible, log_marginals
+from partita.models.scoring.families import begin
 from partita.posterior import Posterior
-from partita.smc.bonds import new_bonds, parts_of
-from partita.smc.candidates import candidates_of, candidates_of_row, count_in, kept_keys
-from partita.smc.concentration import learn_alpha
-from partita.smc.follow import UNNAMED, best_clustering
-from partita.smc.index import filled_index, new_index, store_keys
-from partita.smc.keys import EVERYTHING, Keys, key_function
-from partita.smc.refine import fill, subproblem_of
-from partita.smc.remove import detach, reattach, room_to_remove
-from partita.smc.snapshot import posterior_of
-from partita.smc.state import Settings, assemble, dismantle, grown, n_present, new_state, shared_of
-from partita.smc.step import (
+from partita.smc.moves.concentration import learn_alpha
+from partita.smc.moves.install import fill
+from partita.smc.moves.remove import detach, reattach, room_to_remove
+from partita.smc.reading.follow import UNNAMED, best_clustering
+from partita.smc.reading.particles import subproblem_of
+from partita.smc.reading.snapshot import posterior_of
+from partita.smc.state.constraints import new_bonds, parts_of
+from partita.smc.state.index import filled_index, new_index, store_keys
+from partita.smc.state.keys import EVERYTHING, Keys, key_function
+from partita.smc.state.state import Settings, assemble, dismantle, grown, n_present, new_state, shared_of
+from partita.smc.state.tabled import attached, detached, rebuild_rows
+from partita.smc.steps.candidates import candidates_of, candidates_of_row, count_in, kept_keys
+from partita.smc.steps.step import (
     ABSENT,
     DONE,
     choose,
@@ -44,7 +46,6 @@ from partita.smc.step import (
     stream_at_random,
     take_out,
 )
-from partita.smc.tabled import attached, detached, rebuild_rows
 
 
 @kernel
@@ -144,7 +145,7 @@ def count_observation(state):
 
 @kernel
 def detach_if_room(state, x):
-    """For a user's model: :func:`~partita.smc.remove.detach`, told apart by an empty matrix if no room."""
+    """For a user's model: :func:`~partita.smc.moves.remove.detach`, told apart by an empty matrix if no room."""
     if room_to_remove(state, x):
         return True, detach(state, x)
     nothing = np.empty(0, np.int64)
@@ -153,7 +154,7 @@ def detach_if_room(state, x):
 
 @kernel
 def reattach_rows(state, s, blocks, matrix, weight):
-    """For a user's model: :func:`~partita.smc.remove.reattach`."""
+    """For a user's model: :func:`~partita.smc.moves.remove.reattach`."""
     reattach(state, s, blocks, matrix, weight)
 
 

@@ -11,20 +11,21 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from partita._estimator import Clusterer, choice, log_of, whole
-from partita._progress import steps
-from partita._typing import Floats, Integers
+from partita._core.checks import choice, log_of, whole
+from partita._core.progress import steps
+from partita._core.typing import Floats, Integers
+from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
 from partita.posterior import Posterior
-from partita.smc import storage
-from partita.smc.black_box import engine_for
-from partita.smc.bonds import bonds_from, pairs_of
-from partita.smc.condition import condition
+from partita.smc.black_box.engine import engine_for
 from partita.smc.engine import Engine
-from partita.smc.predict import predictive
-from partita.smc.recall import CandidateReport, candidate_report
-from partita.smc.refine import refine
-from partita.smc.state import Settings
+from partita.smc.files import storage
+from partita.smc.moves.constrain import condition
+from partita.smc.moves.refine import refine
+from partita.smc.reading.predict import predictive
+from partita.smc.reading.report import CandidateReport, candidate_report
+from partita.smc.state.constraints import bonds_from, pairs_of
+from partita.smc.state.state import Settings
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
@@ -66,7 +67,7 @@ class SplitSMC(Clusterer):
         observation does not grow with the number of clusters, and an observation without a match begins a
         cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
         :class:`MultivariateGaussian` have grid cells, for up to three columns. From the rarest key on,
-        ``partita.smc.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
+        ``partita.smc.steps.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
         costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.

@@ -1,0 +1,249 @@
+"""Rows to files: JSON lines, CSV and Parquet, whole or not at all.
+
+Where the columns must be known before the first row is written, rows wait as JSON lines in a temporary file.
+Parquet, which DuckDB writes from those, has types: they are the narrowest that hold every value of a column.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import duckdb
+import numpy as np
+
+from partita.kb.io.formats import STANDARD, connect, format_of, is_zipped
+from partita.models.records.fragments import as_plain
+
+QUOTED = re.compile(r'[,;|\t"\r\n]')
+EXACT = 1 << 53  # up to here, whole numbers are floating-point numbers too
+LONGEST = 1 << 24  # bytes of a row, unless there is a longer one
+Rows = Iterable[Mapping[str, Any]]
+# The type of values: None for no value, a name, a list with that of elements, a dict with those of fields.
+Kind = Any
+SQLITE = b"SQLite format 3\x00"  # how a database begins
+
+
+def write(
+    rows: Rows, path: str | Path, format: str | None = None, columns: Sequence[str] | None = None
+) -> int:
+    """Write rows to a file, which appears once it is whole, or replaces an older one then.
+
+    Parameters
+    ----------
+    rows : iterable of mappings
+    path : path
+        "-" is standard output, in JSON lines unless a format is named. Names in ``.gz`` are gzipped.
+    format : str, optional
+        "json" for JSON lines, "csv", "tsv" or "parquet"; otherwise the name tells.
+    columns : sequence of str, optional
+        Which fields to write, in this order; all of them unless given.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Notes
+    -----
+    In CSV, what is not text is JSON. In Parquet, lists are lists and mappings are structs, or maps if there
+    are keys that are empty or differ by case alone; a column of values of several types has them as text.
+    """
+    standard = str(path) == STANDARD
+    kind = format_of(path, "json" if standard and format is None else format)
+    writer = {"json": _json, "csv": _csv, "tsv": _tsv, "parquet": _parquet}[kind]
+    if standard:
+        count = writer(rows, columns, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return count
+    with _replacing(Path(path)) as file:
+        if not is_zipped(path):
+            return writer(rows, columns, file)
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as zipped:
+            return writer(rows, columns, cast(BinaryIO, zipped))
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its place when all is written, and leaves nothing behind if that fails."""
+    target = path.resolve()  # a link stays one
+    if target.is_dir():
+        raise ValueError(f"cannot write {path}: it is a folder")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
+    if target.exists() and not target.is_file():  # a pipe or a device
+        with target.open("wb") as file:
+            yield file
+        return
+    if target.exists():
+        with target.open("rb") as file:
+            if file.read(len(SQLITE)) == SQLITE:
+                raise ValueError(f"{path} is a database, maybe a knowledge base: name another file")
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------- JSON lines, CSV
+
+
+def _json(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    count = 0
+    for count, row in enumerate(rows, 1):
+        file.write(_line(count, row, columns))
+    return count
+
+
+def _line(number: int, row: Mapping[str, Any], columns: Sequence[str] | None) -> bytes:
+    chosen = dict(row) if columns is None else {name: row[name] for name in columns if name in row}
+    try:
+        text = json.dumps(chosen, ensure_ascii=False, allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"row {number} cannot be written: {error}") from error
+    return text.encode(errors="backslashreplace") + b"\n"  # which is how JSON writes a lone surrogate
+
+
+def _plain(value: Any) -> Any:
+    """What json cannot write, as something that it can."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    plain = as_plain(value)
+    if plain is value:
+        raise TypeError(
+            f"{type(value).__name__} is neither text, a number, a date, nor a list or mapping of them"
+        )
+    return plain
+
+
+def _tsv(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    return _csv(rows, columns, file, delimiter="\t")
+
+
+def _csv(rows: Rows, columns: Sequence[str] | None, file: BinaryIO, delimiter: str = ",") -> int:
+    with tempfile.TemporaryFile() as waiting:
+        count, kinds, _ = _wait(rows, columns, waiting)
+        header = list(kinds) if columns is None else columns
+        if header:
+            file.write(_record(header, delimiter))
+        waiting.seek(0)
+        for line in waiting:
+            row = json.loads(line)
+            file.write(_record([_cell(row.get(name)) for name in header], delimiter))
+    return count
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _record(cells: Sequence[str], delimiter: str) -> bytes:
+    quoted = ['"' + text.replace('"', '""') + '"' if QUOTED.search(text) else text for text in cells]
+    return (delimiter.join(quoted) or '""').encode() + b"\n"  # a blank line would be no row
+
+
+# ---------------------------------------------------------------------- Parquet
+
+
+def _parquet(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    with tempfile.TemporaryDirectory(prefix="partita-") as folder:
+        waiting, written = Path(folder, "rows.jsonl"), Path(folder, "rows.parquet")
+        with waiting.open("wb") as lines:
+            count, kinds, longest = _wait(rows, columns, lines)
+        types = {name: _type(kinds.get(name)) for name in (kinds if columns is None else columns)}
+        if not types:
+            raise ValueError("there is nothing to write: a Parquet file needs a column")
+        if not _are_fields(types):
+            raise ValueError(
+                f"Parquet needs columns whose names are not empty nor the same but for case: {[*types]}"
+            )
+        size = max(LONGEST, 2 * longest)
+        try:
+            with connect() as connection:
+                connection.read_json(
+                    str(waiting), columns=types, format="newline_delimited", maximum_object_size=size
+                ).write_parquet(str(written), compression="zstd")
+        except duckdb.Error as error:
+            raise ValueError(f"cannot be written as Parquet: {error}") from error
+        with written.open("rb") as whole:
+            shutil.copyfileobj(whole, file)
+    return count
+
+
+def _wait(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> tuple[int, dict[str, Kind], int]:
+    """Write rows as JSON lines; how many there are, the types of their columns, and the longest line."""
+    count, longest = 0, 0
+    kinds: dict[str, Kind] = {}
+    for count, row in enumerate(rows, 1):
+        line = _line(count, row, columns)
+        file.write(line)
+        longest = max(longest, len(line))
+        kinds = _merged(kinds, _kind(json.loads(line)))
+    return count, kinds, longest
+
+
+def _kind(value: Any) -> Kind:
+    """The type of a value that was read from JSON."""
+    if isinstance(value, dict):
+        return {name: _kind(field) for name, field in value.items()}
+    if isinstance(value, list):
+        inner: Kind = None
+        for element in value:
+            inner = _merged(inner, _kind(element))
+        return [inner]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "INTEGER" if abs(value) <= EXACT else "BIGINT" if -(1 << 63) <= value < 1 << 63 else "VARCHAR"
+    return {type(None): None, bool: "BOOLEAN", float: "DOUBLE", str: "VARCHAR"}[type(value)]
+
+
+def _merged(first: Kind, second: Kind) -> Kind:
+    """The narrowest type that holds the values of both, exactly."""
+    if first is None or second is None or first == second:
+        return second if first is None else first
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first | {name: _merged(first.get(name), kind) for name, kind in second.items()}
+    if isinstance(first, list) and isinstance(second, list):
+        return [_merged(first[0], second[0])]
+    for wider in ("BIGINT", "DOUBLE"):
+        if (first, second) in (("INTEGER", wider), (wider, "INTEGER")):
+            return wider
+    return "VARCHAR"
+
+
+def _type(kind: Kind) -> str:
+    """The type as DuckDB writes it."""
+    if isinstance(kind, list):
+        return f"{_type(kind[0])}[]"
+    if not isinstance(kind, dict):
+        return {None: "VARCHAR", "INTEGER": "BIGINT"}.get(kind) or str(kind)
+    if kind and _are_fields(kind):
+        fields = (f'"{name.replace(chr(34), chr(34) * 2)}" {_type(field)}' for name, field in kind.items())
+        return f"STRUCT({', '.join(fields)})"
+    inner: Kind = None
+    for field in kind.values():
+        inner = _merged(inner, field)
+    return f"MAP(VARCHAR, {_type(inner)})"
+
+
+def _are_fields(names: Iterable[str]) -> bool:
+    """Whether DuckDB can tell the names apart."""
+    folded = [name.casefold() for name in names]
+    return "" not in folded and not any("\0" in name for name in folded) and len(set(folded)) == len(folded)

@@ -1,0 +1,351 @@
+"""What a knowledge base's tables say of entities, fragments, events and judgements."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from partita._core.typing import Integers
+from partita.kb.io.fragments import Fragment
+from partita.kb.store import tables
+from partita.kb.store.database import Store, get, select_all
+from partita.models.records.fragments import as_text
+
+ENTITIES = "E"  # what their ids begin with
+PAGE = 500  # entities that are read at a time
+
+
+class Answer:
+    """What all answers share."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+
+@dataclass(frozen=True)
+class Value(Answer):
+    """A value that fragments give an attribute of an entity."""
+
+    value: Any
+    probability: float  # that a fragment which says so is of this entity: the surest of them
+    sources: list[str]  # where they are from; their ids, if it is not known
+
+
+@dataclass(frozen=True)
+class Entity(Answer):
+    """A cluster of fragments with what they say."""
+
+    id: str
+    name: str | None
+    properties: dict[str, list[Value]]
+    fragments: list[str]  # ids
+    probability: float  # the mean, over the fragments, of being of this entity
+    merged_from: str | None = None  # the id that was asked for, if it has been merged into this one
+
+
+@dataclass(frozen=True)
+class Found(Answer):
+    """An entity that a search has found."""
+
+    id: str
+    name: str | None
+    size: int
+    score: float
+    matches: list[str]  # the values that match
+
+
+@dataclass(frozen=True)
+class Event(Answer):
+    """Something that has happened."""
+
+    number: int
+    at: str
+    kind: str
+    entity: str | None
+    other: str | None
+    fragment: str | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Judgement(Answer):
+    """What a user has said of two fragments."""
+
+    number: int
+    kind: str
+    first: str
+    second: str
+    user: str
+    at: str
+    undone_by: str | None
+    undone_at: str | None
+
+
+# ---------------------------------------------------------------------- entities
+
+
+def entity_id(number: int | None) -> str | None:
+    """The id of an entity."""
+    return None if number is None else f"{ENTITIES}{number}"
+
+
+def entity_number(connection: Connection, id: str) -> int:
+    """The number of an entity; KeyError if there never was one."""
+    digits = id.removeprefix(ENTITIES)
+    if id.startswith(ENTITIES) and digits.isdecimal() and digits.isascii() and len(digits) < 18:
+        table = tables.entities
+        found = connection.scalar(select(table.c.number).where(table.c.number == int(digits)))
+        if found is not None:
+            return int(found)
+    raise KeyError(f"there is no entity {id!r}: ids are such as {ENTITIES}1, as partita entities lists them")
+
+
+def entities(connection: Connection, minimum: int, limit: int | None) -> Iterator[Entity]:
+    """All entities, the largest first, of equal ones the oldest."""
+    table = tables.entities
+    query = select(table.c.number, table.c.name).where(table.c.ended.is_(None), table.c.size >= minimum)
+    rows = list(connection.execute(query.order_by(table.c.size.desc(), table.c.number).limit(limit)))
+    for start in range(0, len(rows), PAGE):
+        page = {row.number: row.name for row in rows[start : start + PAGE]}
+        yield from described(connection, page)
+
+
+def described(connection: Connection, names: dict[int, str | None]) -> list[Entity]:
+    """Entities as they are, given their numbers and names."""
+    members = tables.members
+    query = select(members.c.entity, members.c.fragment, members.c.probability)
+    query = query.where(members.c.until.is_(None))
+    return assembled(connection, names, select_all(connection, query, members.c.entity, list(names)))
+
+
+def assembled(connection: Connection, names: dict[int, str | None], rows: list[Any]) -> list[Entity]:
+    """Entities from their members."""
+    table = tables.fragments
+    query = select(table.c.number, table.c.id, table.c.source, table.c.properties)
+    found = {
+        row.number: row for row in select_all(connection, query, table.c.number, [r.fragment for r in rows])
+    }
+    held: dict[int, list[tuple[Any, float]]] = {number: [] for number in names}
+    for row in sorted(rows, key=lambda row: row.fragment):
+        held[row.entity].append((found[row.fragment], row.probability))
+    return [
+        Entity(
+            id=f"{ENTITIES}{number}",
+            name=name,
+            properties=properties_of(held[number]),
+            fragments=[fragment.id for fragment, _ in held[number]],
+            probability=sum(p for _, p in held[number]) / max(len(held[number]), 1),
+        )
+        for number, name in names.items()
+    ]
+
+
+def properties_of(fragments: list[tuple[Any, float]]) -> dict[str, list[Value]]:
+    """What fragments say, attribute by attribute, what most of them say first."""
+    said: dict[str, dict[str, tuple[Any, list[float], dict[str, None]]]] = {}
+    for fragment, probability in fragments:
+        for attribute, values in json.loads(fragment.properties or "{}").items():
+            for value in values:
+                known = said.setdefault(attribute, {}).setdefault(as_text(value), (value, [], {}))
+                known[1].append(probability)
+                known[2][fragment.source or fragment.id] = None
+    return {
+        attribute: [
+            Value(value, max(probabilities), list(sources))
+            for value, probabilities, sources in sorted(found.values(), key=lambda entry: -sum(entry[1]))
+        ]
+        for attribute, found in said.items()
+    }
+
+
+def entity(connection: Connection, id: str, as_of: int | datetime | None) -> Entity:
+    """See :meth:`KnowledgeBase.entity`."""
+    table, number = tables.entities, entity_number(connection, id)
+    if as_of is not None:
+        return entity_then(connection, id, number, moment_of(connection, as_of))
+    row = connection.execute(select(table).where(table.c.number == number)).one()
+    while row.merged_into is not None:
+        row = connection.execute(select(table).where(table.c.number == row.merged_into)).one()
+    if row.ended is not None:
+        raise KeyError(f"entity {id!r} has no fragments any more, since event {row.ended}")
+    found = described(connection, {row.number: row.name})[0]
+    return found if row.number == number else Entity(**(vars(found) | {"merged_from": id}))
+
+
+def entity_then(connection: Connection, id: str, number: int, moment: int) -> Entity:
+    """An entity as it was after an event."""
+    members, events = tables.members, tables.events
+    query = select(members.c.entity, members.c.fragment, members.c.probability)
+    then = (members.c.since <= moment) & (members.c.until.is_(None) | (members.c.until > moment))
+    rows = list(connection.execute(query.where(members.c.entity == number, then)))
+    if not rows:
+        raise KeyError(f"entity {id!r} had no fragments after event {moment}")
+    renamed = select(events.c.detail).where(events.c.entity == number, events.c.kind == "renamed")
+    later = connection.scalar(renamed.where(events.c.number > moment).order_by(events.c.number).limit(1))
+    if later is not None:
+        name = json.loads(later)["from"]
+    else:
+        name = connection.scalar(select(tables.entities.c.name).where(tables.entities.c.number == number))
+    return assembled(connection, {number: name}, rows)[0]
+
+
+def moment_of(connection: Connection, when: int | datetime) -> int:
+    """The last event up to a time; an event's number is one itself."""
+    if isinstance(when, datetime):
+        at = when.astimezone(UTC).isoformat(timespec="milliseconds")
+        events = tables.events
+        return int(connection.scalar(select(func.max(events.c.number)).where(events.c.at <= at)) or 0)
+    return int(when)
+
+
+def entity_of(connection: Connection, id: str) -> Entity:
+    """See :meth:`KnowledgeBase.entity_of`."""
+    fragments, members, known = tables.fragments, tables.members, tables.entities
+    query = (
+        select(known.c.number, known.c.name)
+        .join(members, members.c.entity == known.c.number)
+        .join(fragments, fragments.c.number == members.c.fragment)
+        .where(fragments.c.id == id, members.c.until.is_(None))
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        raise KeyError(no_fragment(connection, id))
+    return described(connection, {row.number: row.name})[0]
+
+
+def surest_fragment(connection: Connection, id: str) -> str:
+    """The id of the fragment that most surely is of an entity, of equal ones the earliest."""
+    try:
+        found = entity(connection, id, None)
+    except KeyError:
+        raise KeyError(no_fragment(connection, id)) from None
+    fragments, members = tables.fragments, tables.members
+    query = (
+        select(fragments.c.id)
+        .join(members, members.c.fragment == fragments.c.number)
+        .where(members.c.entity == int(found.id[1:]), members.c.until.is_(None))
+        .order_by(members.c.probability.desc(), fragments.c.number)
+    )
+    return str(connection.scalar(query.limit(1)))
+
+
+# ---------------------------------------------------------------------- fragments
+
+
+def fragment(connection: Connection, id: str) -> Fragment:
+    """See :meth:`KnowledgeBase.fragment`."""
+    table = tables.fragments
+    row = connection.execute(select(table).where(table.c.id == id, table.c.gone.is_(None))).first()
+    if row is None:
+        raise KeyError(no_fragment(connection, id))
+    return Fragment(row.id, row.source, json.loads(row.properties))
+
+
+def no_fragment(connection: Connection, id: str) -> str:
+    """That there is no such fragment, and what there is."""
+    table = tables.fragments
+    if connection.scalar(select(table.c.number).where(table.c.id == id).limit(1)) is not None:
+        return f"fragment {id!r} has been removed"
+    near = select(table.c.id).where(table.c.gone.is_(None), table.c.id.startswith(id[:3], autoescape=True))
+    some = list(connection.scalars(near.order_by(table.c.number).limit(3)))
+    some = some or list(connection.scalars(select(table.c.id).where(table.c.gone.is_(None)).limit(3)))
+    there = ", ".join(map(repr, some))
+    return f"there is no fragment or entity {id!r}" + (f"; there are {there}, …" if there else "")
+
+
+def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
+    """The numbers of fragments that are present, by id."""
+    table = tables.fragments
+    query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
+    return {row.id: int(row.number) for row in select_all(connection, query, table.c.id, ids)}
+
+
+def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
+    """The ids of fragments, by number."""
+    table = tables.fragments
+    query = select(table.c.id, table.c.number)
+    return {
+        int(row.number): row.id for row in select_all(connection, query, table.c.number, numbers.tolist())
+    }
+
+
+# ---------------------------------------------------------------------- history
+
+
+def events(
+    connection: Connection,
+    since: int | datetime | None,
+    entity: str | None,
+    limit: int | None,
+    fragments: Collection[str] = (),
+) -> list[Event]:
+    """See :meth:`KnowledgeBase.events`; or those that some fragments have caused."""
+    table = tables.events
+    query = select(table).order_by(table.c.number).limit(limit)
+    if since is not None:
+        query = query.where(table.c.number > moment_of(connection, since))
+    if fragments:
+        query = query.where(table.c.fragment.in_(fragments))
+    if entity is not None:
+        number = entity_number(connection, entity)
+        query = query.where((table.c.entity == number) | (table.c.other == number))
+    return [
+        Event(
+            number=row.number,
+            at=row.at,
+            kind=row.kind,
+            entity=entity_id(row.entity),
+            other=entity_id(row.other),
+            fragment=row.fragment,
+            detail=json.loads(row.detail or "{}"),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def judgements(connection: Connection) -> list[Judgement]:
+    """See :meth:`KnowledgeBase.judgements`."""
+    rows = connection.execute(select(tables.judgements).order_by(tables.judgements.c.number))
+    return [Judgement(**row._mapping) for row in rows]
+
+
+def stats(connection: Connection, store: Store, settings: dict[str, Any]) -> dict[str, Any]:
+    """See :meth:`KnowledgeBase.stats`."""
+    fragments, entities, judged = tables.fragments, tables.entities, tables.judgements
+
+    def count(column: Any, *conditions: Any) -> int:
+        return int(connection.scalar(select(func.count(column)).where(*conditions)) or 0)
+
+    size = store_size(connection, store)
+    n = count(fragments.c.number, fragments.c.gone.is_(None))
+    return {
+        "fragments": n,
+        "entities": count(entities.c.number, entities.c.ended.is_(None)),
+        "with several fragments": count(entities.c.number, entities.c.ended.is_(None), entities.c.size > 1),
+        "subproblems": count(tables.subproblems.c.slot),
+        "undecided subproblems": count(tables.subproblems.c.slot, tables.subproblems.c.rows > 1),
+        "events": count(tables.events.c.number),
+        "judgements": count(judged.c.number, judged.c.undone_at.is_(None)),
+        "revision": get(connection, "revision"),
+        "model": settings.get("model", "record"),
+        "particles": settings["n_particles"],
+        "learnt from": settings["learnt_from"],
+        "bytes": size,
+        "bytes per fragment": round(size / n) if n else 0,
+    }
+
+
+def store_size(connection: Connection, store: Store) -> int:
+    """How many bytes the store takes."""
+    if store.is_sqlite:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
+        return int(pages) * int(connection.exec_driver_sql("PRAGMA page_size").scalar() or 0)
+    names = [f"'{table.name}'::regclass" for table in tables.metadata.sorted_tables]
+    sizes = " + ".join(f"pg_total_relation_size({name})" for name in names)
+    return int(connection.exec_driver_sql(f"SELECT {sizes}").scalar() or 0)

@@ -1,0 +1,274 @@
+"""Why two fragments are together, or apart: a waterfall of evidence that adds up to the log-odds.
+
+Two clusterings are compared: the best in which the fragments are together, and the best in which they are
+apart. One of them is what the knowledge base holds, the other its strongest alternative. The difference of
+their scores (paper, eq. 3) is a sum, over the clusters that only one of them has, of what the prior says of
+sizes, what mentioning just these attributes says of the kind of thing, and what each attribute's values say.
+Where the particles hold several clusterings of either kind, what the others add is a step of its own. So
+the steps sum to the log-odds of the probability that the two are together.
+
+A language model says how likely whole clusters are, and not by which attribute. There the attributes'
+evidence is what the records say, and a step of its own is how far the language model's differs from theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+from sqlalchemy import Connection, select
+
+from partita._core.typing import Floats, Integers
+from partita.kb.clustering import Clustering
+from partita.kb.queries.answers import Answer, Event, events, ids_of, numbers_of
+from partita.kb.store import tables
+from partita.models.records.record import OTHER, Record
+from partita.smc.black_box.engine import engine_for
+from partita.smc.moves.constrain import cluster_scores, explore
+from partita.smc.reading.particles import partitions, subproblem_of
+from partita.smc.state.constraints import bonds_from, pairs_of
+from partita.smc.state.state import Settings
+
+PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
+NETWORK = "language model"  # what it says beyond the steps before
+
+Cluster = frozenset[int]  # of observations
+
+
+@dataclass(frozen=True)
+class Step(Answer):
+    """One step of a waterfall."""
+
+    attribute: str  # or PRIOR, KIND, NETWORK or REST
+    nats: float  # above 0: for being together
+    first: list[Any]  # what the two fragments say
+    second: list[Any]
+
+
+@dataclass(frozen=True)
+class Explanation(Answer):
+    """Why two fragments are together, or apart."""
+
+    first: str  # their ids
+    second: str
+    probability: float  # that they are together
+    log_odds: float  # the sum of the steps
+    together: bool  # in the best clustering
+    steps: list[Step]
+    clusters: list[
+        list[str]
+    ]  # of the best clustering, those that the alternative has not, as ids of fragments
+    alternative: list[list[str]]  # of the strongest alternative, those that the best clustering has not
+    judgements: list[int]  # that have decided it, whatever the evidence
+    events: list[Event]  # that the two fragments have caused
+
+
+def explain(connection: Connection, clustering: Clustering, first: str, second: str) -> Explanation:
+    """See :meth:`KnowledgeBase.explain`."""
+    numbers = numbers_of(connection, [first, second])
+    a, b = (clustering.place(numbers[id]) for id in (first, second))
+    joined, apart, log_odds = hypotheses(clustering, a, b)
+    steps = waterfall(clustering, joined, apart)
+    if clustering.network is not None:
+        steps[NETWORK] = difference(clustering, joined, apart) - math.fsum(steps.values())
+    rest = log_odds - math.fsum(steps.values())
+    if rest != 0.0 and abs(rest) > 1e-12 * max(1.0, abs(log_odds)):
+        steps[REST] = rest
+    together = bool(clustering.entity[a] == clustering.entity[b])
+    said = [clustering.said(x) for x in (a, b)]
+    ids = ids_of(connection, clustering.numbers[sorted(set().union(*joined, *apart))])
+    held, other = (joined, apart) if together else (apart, joined)
+    return Explanation(
+        first=first,
+        second=second,
+        probability=1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0,
+        log_odds=log_odds,
+        together=together,
+        steps=[
+            Step(name, nats, *(values_of(clustering, s, name) for s in said)) for name, nats in steps.items()
+        ],
+        clusters=named(clustering, held - other, ids),
+        alternative=named(clustering, other - held, ids),
+        judgements=deciding(connection, clustering, a, b),
+        events=events(connection, None, None, None, (first, second)),
+    )
+
+
+# ---------------------------------------------------------------------- the two clusterings
+
+
+def hypotheses(
+    clustering: Clustering, a: int, b: int
+) -> tuple[frozenset[Cluster], frozenset[Cluster], float]:
+    """The best clusterings with ``a`` and ``b`` together and apart, and the log-odds of being together."""
+    engine = clustering.engine
+    with engine.lock:
+        slots = sorted({int(subproblem_of(engine.state, x)) for x in (a, b)})
+        generator = np.random.default_rng(0)
+        found = {}
+        for kind in (True, False):
+            found[kind] = held(engine, slots, a, b, kind) or alternative(engine, slots, a, b, kind, generator)
+    (joined, with_scores), (apart, without_scores) = found[True], found[False]
+    log_odds = float(logsumexp(with_scores) - logsumexp(without_scores))
+    return joined, apart, log_odds
+
+
+def held(
+    engine: Any, slots: list[int], a: int, b: int, together: bool
+) -> tuple[frozenset[Cluster], Floats] | None:
+    """The best clustering of a kind that the particles hold, and the scores of all of that kind."""
+    parts = [partitions(engine.state, s) for s in slots]
+    if len(parts) == 1:
+        members, ids, scores = parts[0]
+        same = ids[:, members == a][:, 0] == ids[:, members == b][:, 0]
+        kind = same == together
+        if not kind.any():
+            return None
+        best = np.flatnonzero(kind)[scores[kind].argmax()]
+        return clusters_of(members, ids[best]), scores[kind]
+    if together:
+        return None
+    best_rows = [clusters_of(members, ids[scores.argmax()]) for members, ids, scores in parts]
+    totals = np.add.outer(parts[0][2], parts[1][2]).ravel()
+    return best_rows[0] | best_rows[1], totals
+
+
+def alternative(
+    engine: Any, slots: list[int], a: int, b: int, together: bool, generator: np.random.Generator
+) -> tuple[frozenset[Cluster], Floats]:
+    """The best clustering of a kind that the particles do not hold, and its score."""
+    pairs = pairs_of(engine.bonds)
+    extra = ([(a, b)], []) if together else ([], [(a, b)])
+    try:
+        bonds = bonds_from(*(known + more for known, more in zip(pairs, extra, strict=True)))
+    except ValueError:  # a judgement rules it out; this is what would be without it
+        bonds = bonds_from(*extra)
+    found = explore(engine, slots, bonds, generator)
+    return clusters_of(found.members, found.labels[0]), found.scores[:1]
+
+
+def clusters_of(members: Integers, labels: Integers) -> frozenset[Cluster]:
+    """A row of labels as a set of clusters."""
+    clusters: dict[int, list[int]] = {}
+    for x, label in zip(members.tolist(), labels.tolist(), strict=True):
+        clusters.setdefault(label, []).append(x)
+    return frozenset(map(frozenset, clusters.values()))
+
+
+# ---------------------------------------------------------------------- the steps
+
+
+def waterfall(
+    clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]
+) -> dict[str, float]:
+    """The difference of two clusterings' scores, step by step; attributes by the size of their evidence."""
+    model, log_alpha = clustering.model, math.log(clustering.engine.alpha)
+    signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
+    prior = sum(sign * (log_alpha + math.lgamma(len(cluster))) for cluster, sign in signs)
+    kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
+    evidence = {}
+    for name in model._number:
+        found = attribute_scores(clustering, name, [cluster for cluster, _ in signs])
+        if found is not None:
+            evidence[name] = float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
+    steps = {PRIOR: prior, KIND: kind} if model.rate else {PRIOR: prior}
+    return steps | dict(sorted(evidence.items(), key=lambda entry: -abs(entry[1])))
+
+
+def difference(clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]) -> float:
+    """The difference of two clusterings' scores, as the model has them that the entities are found with."""
+    engine, log_alpha = clustering.engine, math.log(clustering.engine.alpha)
+    signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
+    if not signs:
+        return 0.0
+    with engine.lock:
+        scores = cluster_scores(engine, [np.array(sorted(cluster)) for cluster, _ in signs])
+    return math.fsum(sign * (log_alpha + score) for (_, sign), score in zip(signs, scores, strict=True))
+
+
+def presence_of(clustering: Clustering, cluster: Cluster) -> float:
+    """What mentioning just these attributes adds to log p(c)."""
+    mentions = np.zeros(len(clustering.model._number), np.int64)
+    for x in cluster:
+        for name in mentioned(clustering.model, clustering.said(x)):
+            mentions[clustering.model._number[name]] += 1
+    return clustering.model.log_presence(mentions, len(cluster))
+
+
+def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster]) -> Floats | None:
+    """log p of what clusters say of one attribute; None if none of them says anything."""
+    model = clustering.model
+    parts = {x: only(model, clustering.said(x), name) for cluster in clusters for x in cluster}
+    speaking = {x: part for x, part in parts.items() if part}
+    if not speaking:
+        return None
+    alone = Record(model.attributes, rate=0.0)
+    alone.check(1)
+    engine = engine_for(alone, Settings(1), 1, 2, 0.0, 0)
+    engine.store(engine.encode(list(speaking.values())))
+    place = {x: k for k, x in enumerate(speaking)}
+    sets = [np.array([place[x] for x in sorted(cluster) if x in place], np.int64) for cluster in clusters]
+    scores = np.zeros(len(clusters))
+    some = [k for k, members in enumerate(sets) if len(members)]
+    sizes = np.array([len(sets[k]) for k in some])
+    scores[some] = cluster_scores(engine, [sets[k] for k in some]) - gammaln(sizes)
+    return scores
+
+
+def mentioned(model: Record, fragment: dict[str, list[Any]]) -> set[str]:
+    """The attributes of the model that a fragment mentions."""
+    return {name if name in model._number else OTHER for name in fragment}
+
+
+def only(model: Record, fragment: dict[str, list[Any]], name: str) -> dict[str, list[Any]]:
+    """What a fragment says of one attribute of the model."""
+    return {key: said for key, said in fragment.items() if (key if key in model._number else OTHER) == name}
+
+
+# ---------------------------------------------------------------------- in words
+
+
+def values_of(clustering: Clustering, fragment: dict[str, list[Any]], name: str) -> list[Any]:
+    """What a fragment says of one step's attribute."""
+    if name not in clustering.model._number:
+        return []
+    said = only(clustering.model, fragment, name)
+    if name == OTHER:
+        return [f"{key}: {value}" for key, values in said.items() for value in values]
+    return said.get(name, [])
+
+
+def named(clustering: Clustering, clusters: Iterable[Cluster], ids: dict[int, str]) -> list[list[str]]:
+    """Clusters as ids of fragments, the largest first."""
+    listed = [[ids[int(clustering.numbers[x])] for x in sorted(cluster)] for cluster in clusters]
+    return sorted(listed, key=lambda cluster: (-len(cluster), cluster))
+
+
+def deciding(connection: Connection, clustering: Clustering, a: int, b: int) -> list[int]:
+    """The judgements that make two fragments be together, or apart."""
+    together, apart = pairs_of(clustering.engine.bonds)
+    free = pairs_of(bonds_from(together, []))[0]
+    groups = {x: x for pair in (*together, *apart) for x in pair}
+    groups |= {x: first for first, x in free}
+    if a not in groups or b not in groups:
+        return []
+    pairs = {frozenset((groups[x], groups[y])) for x, y in apart}
+    own = {groups[a], groups[b]}
+    if len(own) > 1 and frozenset(own) not in pairs:
+        return []
+    table = tables.judgements
+    places = {int(number): x for x, number in enumerate(clustering.numbers)}
+    counts = (table.c.undone_at.is_(None), table.c.kind != "unsure")
+    rows = list(connection.execute(select(table).where(*counts)))
+    numbers = numbers_of(connection, {id for row in rows for id in (row.first, row.second)})
+    found = []
+    for row in rows:
+        if row.first in numbers and row.second in numbers:
+            reached = {groups[places[numbers[id]]] for id in (row.first, row.second)}
+            if reached == own:
+                found.append(int(row.number))
+    return found

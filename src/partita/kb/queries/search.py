@@ -1,0 +1,115 @@
+"""Search: entities by the words of what their fragments say, in any case, with or without accents.
+
+A word finds those that begin with it. A word that finds nothing is taken for a misspelling of the nearest
+words there are. Entities rank by the rarity of the words they match, whole words before beginnings.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from partita.kb.queries.answers import Found, entity_id
+from partita.kb.store import tables
+from partita.kb.store.database import select_all
+from partita.models.records.folding import NOTHING, words_of
+from partita.models.records.fragments import as_text
+
+LONGEST = 100  # characters of a word that are kept
+WORDS = 1000  # words of a fragment that are kept
+MATCHES = 5000  # fragments that one word may find
+LAST = "\U0010ffff"  # the last character there is
+NEAR = 0.75  # how alike a misspelt word must be
+
+
+def words_in(properties: Mapping[str, Iterable[Any]]) -> list[str]:
+    """The different words of what a fragment says, as they are searched for."""
+    found = dict.fromkeys(
+        word[:LONGEST]
+        for values in properties.values()
+        for value in values
+        for word in words_of(as_text(value))
+        if word != NOTHING
+    )
+    return list(found)[:WORDS]
+
+
+def search(connection: Connection, text: str, limit: int) -> list[Found]:
+    """See :meth:`KnowledgeBase.search`."""
+    wanted = [word[:LONGEST] for word in dict.fromkeys(words_of(text)) if word != NOTHING]
+    if not wanted:
+        raise ValueError(f"there is nothing to search for in {text!r}")
+    n = connection.scalar(select(func.count()).select_from(tables.fragments)) or 1
+    score: dict[int, float] = defaultdict(float)  # of fragments
+    for word in wanted:
+        for found, fragments in matches(connection, word).items():
+            worth = math.log1p(n / len(fragments)) * (1.0 if found == word else 0.6)
+            for fragment in fragments:
+                score[fragment] += worth
+    return ranked(connection, score, set(wanted), limit)
+
+
+def matches(connection: Connection, word: str) -> dict[str, list[int]]:
+    """The words that ``word`` may stand for, and the fragments that have them."""
+    table = tables.words
+    query = select(table.c.word, table.c.fragment).limit(MATCHES)
+    # A range in place of LIKE, which SQLite's index would not serve.
+    rows = list(connection.execute(query.where(table.c.word >= word, table.c.word < word + LAST)))
+    if not rows:
+        alike = (
+            select(table.c.word)
+            .distinct()
+            .where(func.length(table.c.word).between(len(word) - 2, len(word) + 2))
+        )
+        near = difflib.get_close_matches(word, connection.scalars(alike), n=3, cutoff=NEAR)
+        rows = list(connection.execute(query.where(table.c.word.in_(near)))) if near else []
+    found: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        found[row.word].append(row.fragment)
+    return found
+
+
+def ranked(connection: Connection, score: dict[int, float], wanted: set[str], limit: int) -> list[Found]:
+    """The entities of fragments that match, the best first."""
+    members, entities = tables.members, tables.entities
+    query = (
+        select(members.c.fragment, entities.c.number, entities.c.name, entities.c.size)
+        .join(entities, entities.c.number == members.c.entity)
+        .where(members.c.until.is_(None))
+    )
+    rows = select_all(connection, query, members.c.fragment, score)
+    best: dict[int, Any] = {}
+    for row in rows:
+        if row.number not in best or score[row.fragment] > score[best[row.number].fragment]:
+            best[row.number] = row
+    order = sorted(best.values(), key=lambda row: (-score[row.fragment], -row.size, row.number))[:limit]
+    said = values_with(connection, [row.fragment for row in order], wanted)
+    return [
+        Found(
+            id=str(entity_id(row.number)),
+            name=row.name,
+            size=row.size,
+            score=round(score[row.fragment], 3),
+            matches=said[row.fragment],
+        )
+        for row in order
+    ]
+
+
+def values_with(connection: Connection, fragments: list[int], wanted: set[str]) -> dict[int, list[str]]:
+    """Of each fragment the values that have one of the words, or begin like one."""
+    table = tables.fragments
+    query = select(table.c.number, table.c.properties)
+    found: dict[int, list[str]] = {}
+    for row in select_all(connection, query, table.c.number, fragments):
+        texts = [as_text(value) for values in json.loads(row.properties).values() for value in values]
+        found[row.number] = [
+            text for text in texts if any(word.startswith(tuple(wanted)) for word in words_of(text))
+        ]
+    return found

@@ -1,0 +1,38 @@
+"""Erasing what a fragment has said, everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, update
+
+from partita.kb.store import tables
+
+
+def erase(
+    connection: Connection, id: str, names_in: Callable[[Mapping[str, list[Any]]], list[str]]
+) -> set[str]:
+    """Erase what all versions of a fragment have said, and the names that entities have had from them.
+
+    ``names_in`` tells which names what is said gives an entity. Returns those erased.
+    """
+    table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
+    versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
+    names = {name for row in versions for name in names_in(json.loads(row.properties or "{}"))}
+    numbers = [row.number for row in versions]
+    owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
+    gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
+    connection.execute(update(entities).where(*gone).values(name=None))
+    renamed = select(events.c.number, events.c.detail).where(
+        events.c.kind == "renamed", events.c.entity.in_(owners)
+    )
+    for row in connection.execute(renamed).all():
+        detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
+        change = update(events).where(events.c.number == row.number)
+        connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
+    connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
+    nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
+    connection.execute(update(table).where(table.c.id == id).values(nothing))
+    return names

@@ -1,0 +1,196 @@
+"""What happens in a knowledge base, as rows of its tables: events, and who is a member of which entity, when.
+
+The *register* has the present: of each entity its size and the names that its fragments give it. A *journal*
+is begun for each transaction, told what happens, and writes all of it at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, update
+
+from partita.kb.clustering import Told
+from partita.kb.identity import NOBODY, Change
+from partita.kb.store.database import delete_all, insert_all
+from partita.kb.store.tables import entities, events, members
+
+DIGITS = 4  # of probabilities
+
+
+@dataclass
+class Entry:
+    """An entity, as the register has it."""
+
+    created: int  # the event
+    name: str | None = None
+    size: int = 0
+    names: Counter[str] | None = field(default_factory=Counter)  # that fragments give it; None: to be fetched
+    ended: int | None = None
+    merged_into: int | None = None
+
+    def best_name(self) -> str | None:
+        """The name that most fragments give it, of equal ones that of the commonest words, or the longest."""
+        if self.names is None:
+            return self.name
+        most = max(self.names.values(), default=0)
+        tied = [name for name in self.names if self.names[name] == most]
+        if len(tied) < 2:
+            return tied[0] if tied else None
+        words = Counter(word for name in self.names for word in set(name.lower().split()))
+        worth = {name: sum(words[word] for word in set(name.lower().split())) for name in tied}
+        return min(tied, key=lambda name: (-worth[name], -len(name), name != self.name, name))
+
+
+class Register(dict[int, Entry]):
+    """The entities that have fragments, by number.
+
+    Parameters
+    ----------
+    fetch : callable
+        From an entity to the names that its fragments give it, each as often as it is given.
+    """
+
+    def __init__(self, fetch: Callable[[int], Iterable[str]] = lambda entity: ()) -> None:
+        super().__init__()
+        self._fetch = fetch
+
+    def move(self, names: Iterable[str], before: int, after: int) -> None:
+        """A fragment that gives its entity these names goes from one to another."""
+        for entity, by in ((before, -1), (after, 1)):
+            if entity != NOBODY:
+                entry = self[entity]
+                if entry.names is None:
+                    entry.names = Counter(self._fetch(entity))
+                entry.size += by
+                for name in names:
+                    entry.names[name] += by
+                    if entry.names[name] == 0:
+                        del entry.names[name]
+
+
+class Journal:
+    """What happens in one transaction.
+
+    Parameters
+    ----------
+    register : Register
+        Kept up to date on the way.
+    next_event : int
+    at : str
+        The time, which all of it has in common.
+    names_of : callable
+        From the number of a fragment to the names that it gives its entity.
+    """
+
+    def __init__(
+        self, register: Register, next_event: int, at: str, names_of: Callable[[int], list[str]]
+    ) -> None:
+        self.register, self.next_event, self.at, self.names_of = register, next_event, at, names_of
+        self._events: list[dict[str, Any]] = []
+        self._open: dict[int, tuple[int, int]] = {}  # of each fragment that moved: its entity, and since when
+        self._past: list[dict[str, Any]] = []  # memberships that began and ended within this transaction
+        self._ended: dict[int, int] = {}  # when the membership that the table has of a fragment ended
+        self._touched: set[int] = set()  # entities
+        self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
+
+    @property
+    def moved(self) -> Collection[int]:
+        """The numbers of the fragments that are of another entity than before."""
+        return self._open.keys()
+
+    def note(self, kind: str, **detail: Any) -> None:
+        """An event that is not an entity's."""
+        self._event(kind, None, None, None, detail)
+
+    def tell(self, told: Told, fragment: str | None = None, **detail: Any) -> None:
+        """What has changed because of a fragment, or of what ``detail`` says."""
+        if not told.changes and not told.moves:
+            return
+        moment = self.next_event
+        for change in told.changes:
+            self._change(change, moment, fragment, detail)
+        for number, before, after in told.moves:
+            self._move(number, before, after, moment)
+        for entity in dict.fromkeys(e for _, *pair in told.moves for e in pair if e != NOBODY):
+            self._rename(entity, moment, fragment)
+
+    def _change(self, change: Change, moment: int, fragment: str | None, detail: dict[str, Any]) -> None:
+        kind, entity, other, _ = change
+        for number in (entity, other):
+            if number != NOBODY and number not in self.register:
+                self.register[number] = Entry(created=moment)
+        if kind == "merged":
+            gone = self.register[other]
+            gone.ended, gone.merged_into = moment, entity
+        elif kind == "emptied":
+            self.register[entity].ended, self.register[entity].name = moment, None
+        self._touched |= {entity, other} - {NOBODY}
+        self._event(kind, entity, None if other == NOBODY else other, fragment, detail)
+
+    def _move(self, number: int, before: int, after: int, moment: int) -> None:
+        self.register.move(self.names_of(number), before, after)
+        self._touched |= {before, after} - {NOBODY}
+        if number in self._open:
+            entity, since = self._open.pop(number)
+            if since < moment:
+                row = {"fragment": number, "entity": entity, "since": since, "until": moment}
+                self._past.append(row | {"probability": 1.0})
+        elif before != NOBODY:
+            self._ended[number] = moment
+        if after != NOBODY:
+            self._open[number] = after, moment
+
+    def _rename(self, entity: int, moment: int, fragment: str | None) -> None:
+        entry = self.register[entity]
+        name = entry.best_name()
+        if name == entry.name or entry.size == 0:
+            return
+        if entry.created < moment:
+            known = [None if each in self.hidden else each for each in (entry.name, name)]
+            self._event("renamed", entity, None, fragment, dict(zip(("from", "to"), known, strict=True)))
+        entry.name = name
+
+    def _event(
+        self, kind: str, entity: int | None, other: int | None, fragment: str | None, detail: dict[str, Any]
+    ) -> None:
+        row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
+        text = json.dumps(detail, ensure_ascii=False) if detail else None
+        self._events.append(row | {"fragment": fragment, "detail": text})
+        self.next_event += 1
+
+    def write(self, connection: Connection, probabilities: dict[int, float]) -> None:
+        """Write everything; the present members are so probable, those not named as they were."""
+        insert_all(connection, events, self._events)
+        if self._ended:
+            ended = update(members).where(
+                members.c.fragment == bindparam("number"), members.c.until.is_(None)
+            )
+            rows = [{"number": number, "moment": moment} for number, moment in self._ended.items()]
+            connection.execute(ended.values(until=bindparam("moment")), rows)
+        present = [
+            {"fragment": number, "entity": entity, "since": since, "until": None}
+            | {"probability": probabilities.pop(number, 1.0)}
+            for number, (entity, since) in self._open.items()
+        ]
+        insert_all(connection, members, self._past + present)
+        if probabilities:
+            surer = update(members).where(
+                members.c.fragment == bindparam("number"), members.c.until.is_(None)
+            )
+            changes = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
+            connection.execute(surer.values(probability=bindparam("sure")), changes)
+        delete_all(connection, entities.c.number, self._touched)
+        insert_all(connection, entities, [self._row(entity) for entity in sorted(self._touched)])
+        for entity in self._touched:
+            if self.register[entity].ended is not None:
+                del self.register[entity]
+
+    def _row(self, entity: int) -> dict[str, Any]:
+        entry = self.register[entity]
+        row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
+        return row | {"ended": entry.ended, "merged_into": entry.merged_into}

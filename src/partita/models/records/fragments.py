@@ -1,0 +1,104 @@
+"""Fragments as users give them: mappings from attribute to values, checked and made plain."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+
+TEXTUAL = (datetime.date, datetime.time, datetime.timedelta, Decimal, Fraction, UUID)  # plain as text
+
+
+LONGEST_INTEGER = 3322  # bits: a thousand digits, as Python refuses to write some thousand
+
+
+def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
+    """Fragments as mappings from attribute to the list of values that say something."""
+    fragments = []
+    for row, fragment in enumerate(rows_of(X)):
+        if not isinstance(fragment, Mapping):
+            raise TypeError(f"row {row} must map attributes to values, got {type(fragment).__name__}")
+        fragments.append(check_fragment(f"row {row}", fragment))
+    if not fragments:
+        raise ValueError("there is no fragment: at least one is needed")
+    return fragments
+
+
+def rows_of(X: Any) -> Iterable[Any]:
+    """What a DataFrame or any iterable holds, row by row."""
+    if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
+        if len(set(X.columns)) < len(X.columns):
+            raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
+        X = X.to_dict("records")
+    if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
+        raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
+    return X
+
+
+def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
+    """One fragment, with every attribute's values in a list, and without those that say nothing.
+
+    Errors name its place, such as "row 3".
+    """
+    found = {}
+    for name, values in fragment.items():
+        if name is None:
+            raise TypeError(
+                f"{place}: {values!r} has no attribute; if it comes from csv.DictReader, the row has more "
+                "fields than the header has names"
+            )
+        if not isinstance(name, str):
+            raise TypeError(f"{place}: attributes are named by text, got {name!r}")
+        if isinstance(values, np.ndarray):
+            values = values.tolist()
+        elif isinstance(values, set | frozenset):
+            values = sorted(values, key=repr)
+        if isinstance(values, list | tuple):
+            kept = [value for value in values if not is_missing(value)]
+        elif isinstance(values, Mapping):
+            raise ValueError(f"{place}, attribute {name!r}: must be a value or several, not a mapping")
+        else:
+            kept = [] if is_missing(values) else [values]
+        if kept:
+            try:
+                found[name] = [as_plain(value) for value in kept]
+            except ValueError as error:
+                raise ValueError(f"{place}, attribute {name!r}: {error}") from None
+    return found
+
+
+def as_plain(value: Any) -> Any:
+    """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        raise ValueError("an integer of more than a thousand digits; give it as a text")
+    return str(value) if isinstance(value, TEXTUAL) else value
+
+
+def as_text(raw: Any) -> str:
+    """A raw value as text; ValueError if it is neither text nor a number nor a date."""
+    if isinstance(raw, str):
+        return raw
+    if isinstance(raw, bool | int | datetime.date):
+        return str(raw)
+    if isinstance(raw, float):
+        return str(int(raw)) if raw.is_integer() else repr(raw)
+    if hasattr(raw, "item") and getattr(raw, "ndim", None) == 0:  # NumPy's scalars
+        return as_text(raw.item())
+    raise ValueError(f"must be text, a number or a date, not {type(raw).__name__}")
+
+
+def is_missing(raw: Any) -> bool:
+    """Whether a raw value says nothing."""
+    if raw is None or (isinstance(raw, str) and not raw.strip()):
+        return True
+    try:
+        return bool(raw != raw)
+    except (TypeError, ValueError):  # the NA of pandas, which is neither equal nor unequal; arrays
+        return type(raw).__name__ == "NAType"

@@ -1,0 +1,213 @@
+"""Records: what fragments say of an entity, attribute by attribute (DESIGN, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from partita._core.typing import Array, Floats, Integers
+from partita.models.records.attributes import Attribute
+from partita.models.records.fragments import check_fragments
+from partita.models.records.text_model import TextModel
+from partita.models.records.vocabulary import Vocabulary
+
+OTHER = "*"  # the attribute that stands for those not in the schema
+NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
+
+
+class Record(TextModel):
+    """A product of attribute models: the likelihood of what fragments say of one entity.
+
+    A fragment is a mapping from attribute to a value or a list of values. Given the entity its attributes are
+    independent, and an absent one costs nothing but what its absence says of the entity's kind.
+
+    Parameters
+    ----------
+    attributes : mapping from name to Text, Category, Value, Number, Date or None
+        None has an attribute ignored. The name "*" stands for all that are not named; without it they are
+        refused.
+    rate : float
+        Prior number of fragments behind how often an entity mentions each attribute; 0 switches off that
+        which attributes are mentioned is evidence. ``fit_prior`` learns it unless it is 0.
+    presence : mapping from name to float, optional
+        The share of fragments that mention each attribute. ``fit_prior`` counts them.
+    types : list of (weight, mapping from name to float), optional
+        Kinds of entities: how frequent each is, and the share of its fragments that mention each attribute.
+        ``fit_prior`` finds them; None has all entities be of one type, as ``presence`` says.
+
+    Examples
+    --------
+    >>> import partita as pt
+    >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Charles Babbage"},
+    ...              {"name": "A. Lovelace", "born": 1815}, {"name": ["Babbage", "Charles Babbage"]}]
+    >>> model = pt.Record({"name": pt.Text(), "born": pt.Date()}).fit_prior(fragments)
+    >>> pt.SplitSMC(model, alpha=0.2).fit_predict(fragments)
+    array([0, 1, 0, 1])
+    """
+
+    def __init__(
+        self,
+        attributes: Mapping[str, Attribute | None] | None = None,
+        rate: float = 2.0,
+        presence: Mapping[str, float] | None = None,
+        types: Sequence[tuple[float, Mapping[str, float]]] | None = None,
+    ) -> None:
+        self.attributes = attributes
+        self.rate = rate
+        self.presence = presence
+        self.types = types
+
+    # ------------------------------------------------------------------ schema
+
+    @classmethod
+    def infer(cls, fragments: Any) -> Record:
+        """A schema that suits the fragments; nothing is fitted yet."""
+        from partita.models.records.schema import inferred
+
+        return cls(inferred(check_fragments(fragments)))
+
+    def to_toml(self) -> str:
+        """The schema as TOML, to be edited and read again with :meth:`from_toml`."""
+        from partita.models.records.schema import to_toml
+
+        return to_toml(self)
+
+    @classmethod
+    def from_toml(cls, text: str | Path) -> Record:
+        """The schema that a TOML document, or the file at a path, describes; nothing is fitted yet."""
+        from partita.models.records.schema import from_toml
+
+        return from_toml(cls, text)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything that is fitted, as JSON can hold it."""
+        from partita.models.records.schema import to_json
+
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, contents: dict[str, Any]) -> Record:
+        """The model that :meth:`to_json` describes."""
+        from partita.models.records.schema import from_json
+
+        return from_json(cls, contents)
+
+    # ------------------------------------------------------------------ learning
+
+    def fit_prior(self, X: Any, labels: Array | None = None) -> Record:
+        """Frequencies and hyperparameters by empirical Bayes.
+
+        Parameters
+        ----------
+        X : list of mappings
+            Fragments, of which a sample of some thousand is clustered to learn from.
+        labels : array, optional
+            True clusters. With them one pass of counting does. Without, clustering and learning take turns:
+            in how many clusters each value occurs, how much attributes vary within clusters.
+
+        Returns
+        -------
+        Record
+            A new model; this one is left as it is.
+        """
+        from partita.learning.records import fit_prior
+
+        return fit_prior(self, self.validate(X), labels)
+
+    # ------------------------------------------------------------------ for the samplers
+
+    def check(self, n_features: int) -> None:
+        names, models = self._modelled()
+        for name, model in zip(names, models, strict=True):
+            model.check(name)
+        if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
+            raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
+        self._number = {name: number for number, name in enumerate(names)}
+        self._models = models
+        self._vocabulary = Vocabulary(models, self._expected(names))
+
+    def _expected(self, names: list[str]) -> Floats:
+        """Of each type what the kernels need to know; see ``UrnFamily.presence``."""
+        types = [(1.0, self.presence or {})] if self.types is None else self.types
+        weights = [weight for weight, _ in types]
+        if not all(isinstance(weight, int | float) and weight > 0.0 for weight in weights) or not (
+            abs(sum(weights) - 1.0) < 1e-6
+        ):
+            raise ValueError(f"types must have weights above 0 that sum to 1, got {weights!r}")
+        for name in names:
+            share_of(self.presence or {}, name)  # is checked even if types say more
+        rows = []
+        for weight, presence in types:
+            expected = np.array([share_of(presence, name) for name in names]) * self.rate
+            rows.append([*expected, expected.sum(), self.rate, np.log(weight)])
+        return np.array(rows)
+
+    def _modelled(self) -> tuple[list[str], list[Attribute]]:
+        """The attributes that are not ignored."""
+        if not self.attributes:
+            raise ValueError("Record needs attributes; give them, or let Record.infer(fragments) find them")
+        for name, model in self.attributes.items():
+            if model is not None and not isinstance(model, Attribute):
+                raise TypeError(f"attribute {name!r} must be Text, Category, … or None, got {model!r}")
+        kept = {name: model for name, model in self.attributes.items() if model is not None}
+        if not kept:
+            raise ValueError("Record needs an attribute that is not ignored")
+        return list(kept), list(kept.values())
+
+    def log_presence(self, mentions: Integers, size: int) -> float:
+        """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).
+
+        The formula of :mod:`partita.models.records.types`.
+        """
+        if self.rate == 0.0:
+            return 0.0
+        expected = self._vocabulary.presence[:, :-3]
+        totals, rates, log_weights = self._vocabulary.presence[:, -3:].T
+        rising = gammaln(expected + mentions) - gammaln(expected)
+        of_types = log_weights - totals * np.log1p(size / rates) + rising.sum(axis=1)
+        return float(logsumexp(of_types) - mentions.sum() * np.log(rates[0] + size))
+
+    def validate(self, X: Any) -> list[Any]:
+        for name, used in zip(*self._modelled(), strict=True):
+            used.check(name)
+        attributes = self.attributes or {}
+        fragments = check_fragments(X)
+        for row, fragment in enumerate(fragments):
+            for name, values in list(fragment.items()):
+                known = name if name in attributes else OTHER
+                if known not in attributes:
+                    listed = ", ".join(map(repr, attributes))
+                    raise ValueError(f"row {row}: unknown attribute {name!r}; the schema has {listed}")
+                model = attributes[known]
+                if model is None:
+                    del fragment[name]
+                    continue
+                for value in values:
+                    try:
+                        model.parse(value)
+                    except ValueError as error:
+                        raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+        return fragments
+
+    def _pairs(self, observation: Mapping[str, list[Any]]) -> Iterable[tuple[int, str]]:
+        number, models = self._number, self._models
+        for name, values in observation.items():
+            a = number.get(name)
+            if a is not None:
+                for value in values:
+                    yield a, models[a].parse(value)
+            elif OTHER in number and name not in (self.attributes or {}):
+                for value in values:
+                    yield number[OTHER], f"{name} {models[number[OTHER]].parse(value)}"
+
+
+def share_of(presence: Mapping[str, float], name: str) -> float:
+    """The share of fragments that mention an attribute, a little for one that none has mentioned yet."""
+    share = presence.get(name, 0.0)
+    if not (isinstance(share, int | float) and 0.0 <= share < np.inf):
+        raise ValueError(f"presence of {name!r} must be a number of at least 0, got {share!r}")
+    return share or NEVER

@@ -1,0 +1,228 @@
+"""Schemas of records: inferred from data, written as TOML and read again; fitted models as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections import Counter
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partita.models.base import plain
+from partita.models.records.attributes import Attribute, Category, Date, Number, Text, Value, date_parts
+from partita.models.records.folding import folded, words_of
+from partita.models.records.fragments import as_text
+
+KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Value, Number, Date)}
+LOOKED_AT = 5000  # fragments that a schema is inferred from
+ENOUGH = 0.95  # share of values, or of fragments, for a rule
+FEW = 50  # different values up to which an attribute is a category
+NAMES = ("name", "full name", "label", "title")  # attributes that are names, however few there are
+USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
+
+
+# ---------------------------------------------------------------------- inference
+
+
+def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | None]:
+    """Attributes and their kinds; those that only repeat a part of another are ignored."""
+    check_readable(fragments)
+    if len(fragments) > LOOKED_AT:
+        rows = np.random.default_rng(0).permutation(len(fragments))[:LOOKED_AT]
+        looked_at = [fragments[row] for row in rows]
+    else:
+        looked_at = fragments
+    names = dict.fromkeys(name for fragment in fragments for name in fragment)
+    values: dict[str, list[Any]] = {name: [] for name in names}
+    for fragment in looked_at:
+        for name, said in fragment.items():
+            values[name] += said
+    if not names:
+        raise ValueError("there is nothing to infer a schema from: no fragment says anything")
+    if len(names) == 1:
+        return {name: Text(letters=2, strength=0.3, split=False) for name in names}
+    repeated = repetitions(looked_at, list(names))
+    usual = set(usual_attributes(looked_at, list(names)))
+    found: dict[str, Attribute | None] = {
+        name: None if name in repeated else kind_of(values[name], name in usual, folded(name) in NAMES)
+        for name in names
+    }
+    return found | {"*": Category()}
+
+
+def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
+    """Raise ValueError for the first value that is none."""
+    for row, fragment in enumerate(fragments):
+        for name, values in fragment.items():
+            try:
+                for value in values:
+                    as_text(value)
+            except ValueError as error:
+                raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+
+
+def usual_attributes(fragments: list[dict[str, list[Any]]], names: list[str]) -> list[str]:
+    """Attributes that many fragments mention."""
+    mentioned = Counter(name for fragment in fragments for name in fragment)
+    return [name for name in names if mentioned[name] >= USUAL * len(fragments)]
+
+
+def kind_of(values: list[Any], usual: bool, named: bool = False) -> Attribute:
+    """The kind that suits an attribute with such values, which many fragments mention, or which is a name.
+
+    What many fragments mention, with many different values, identifies entities, and comes in variants. The
+    rest are facts, which mostly name other entities or categories.
+    """
+    if (
+        values
+        and all(type(value) in (int, float) for value in values)
+        and not all(float(value).is_integer() for value in values)
+    ):
+        return Number()
+    texts = [as_text(value) for value in values]
+    if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
+        return Date()
+    distinct = len({folded(text) for text in texts})
+    return Text() if named or (usual and distinct > min(FEW, 0.5 * len(texts))) else Category()
+
+
+def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[str]:
+    """Attributes whose words are all among those of another one, in nearly all fragments that have them.
+
+    A full name beside its parts says everything once more, and would count twice.
+    """
+    usual = usual_attributes(fragments, names)
+    words = [
+        {name: words_in(fragment[name]) for name in usual if name in fragment}
+        for fragment in fragments[:2000]
+    ]
+    dropped: set[str] = set()
+    for part in usual:
+        for whole in usual:
+            if part == whole or whole in dropped or part in dropped:
+                continue
+            own = [said for said in words if part in said]
+            within = sum(whole in said and said[part] <= said[whole] for said in own)
+            if within >= ENOUGH * max(len(own), 1):
+                dropped.add(part)
+    return dropped
+
+
+def words_in(values: list[Any]) -> frozenset[str]:
+    """All words of some values."""
+    return frozenset(word for value in values for word in words_of(as_text(value)))
+
+
+# ---------------------------------------------------------------------- TOML
+
+
+def to_toml(model: Any) -> str:
+    """See :meth:`Record.to_toml`."""
+    lines = [f"rate = {float(model.rate)!r}", ""]
+    for name, attribute in (model.attributes or {}).items():
+        key = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML has escaped
+        lines.append(f"[attributes.{key}]")
+        if attribute is None:
+            lines += ['kind = "ignore"', ""]
+            continue
+        lines.append(f'kind = "{attribute.kind}"')
+        for parameter in parameters_of(attribute):
+            value = getattr(attribute, parameter)
+            lines.append(f"{parameter} = {json.dumps(plain(value))}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def from_toml(kind: Any, text: Any) -> Any:
+    """See :meth:`Record.from_toml`."""
+    if isinstance(text, Path):
+        text = text.read_text(encoding="utf-8")
+    if not isinstance(text, str):
+        what = type(text).__name__
+        raise TypeError(f"a schema must be TOML as a str, or the pathlib.Path of a file with it, got {what}")
+    try:
+        contents = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"the schema is not TOML: {error}") from None
+    unknown = set(contents) - {"rate", "attributes"}
+    if unknown:
+        raise ValueError(f"the schema has unknown entries: {', '.join(sorted(unknown))}")
+    described = contents.get("attributes")
+    if not isinstance(described, dict) or not described:
+        raise ValueError("the schema needs a table [attributes.NAME] for each attribute")
+    attributes = {name: attribute_from(name, table) for name, table in described.items()}
+    model = kind(attributes, contents.get("rate", 2.0))
+    model.check(1)
+    return model
+
+
+def attribute_from(name: str, table: Any) -> Attribute | None:
+    """The attribute that a table describes."""
+    kinds = ", ".join(map(repr, [*KINDS, "ignore"]))
+    if not isinstance(table, dict) or not isinstance(table.get("kind"), str):
+        raise ValueError(f"attribute {name!r} needs kind = one of {kinds}")
+    given = dict(table)
+    kind = given.pop("kind")
+    if kind == "ignore":
+        return None
+    if kind not in KINDS:
+        raise ValueError(f"attribute {name!r} has kind {kind!r}; it must be one of {kinds}")
+    allowed = parameters_of(KINDS[kind])
+    for parameter, value in given.items():
+        if parameter not in allowed:
+            listed = ", ".join(allowed)
+            raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {listed}")
+        if isinstance(value, bool) != (parameter == "split"):
+            what = "true or false" if parameter == "split" else "a number"
+            raise ValueError(f"attribute {name!r}: {parameter} must be {what}, got {value!r}")
+        if not isinstance(value, bool | int | float) or not math.isfinite(value):
+            raise ValueError(f"attribute {name!r}: {parameter} must be a finite number, got {value!r}")
+    return KINDS[kind](**given)
+
+
+def parameters_of(attribute: Any) -> list[str]:
+    """The names of an attribute's hyperparameters."""
+    return [entry.name for entry in fields(attribute) if entry.name != "corpus"]
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def to_json(model: Any) -> dict[str, Any]:
+    """See :meth:`Record.to_json`."""
+    attributes = {
+        name: None
+        if attribute is None
+        else {"kind": attribute.kind, "corpus": attribute.corpus.counts}
+        | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
+        for name, attribute in (model.attributes or {}).items()
+    }
+    presence = None if model.presence is None else dict(model.presence)
+    types = None if model.types is None else [[weight, dict(shares)] for weight, shares in model.types]
+    kept: dict[str, Any] = plain(
+        {"attributes": attributes, "rate": model.rate, "presence": presence, "types": types}
+    )
+    return kept
+
+
+def from_json(kind: Any, contents: dict[str, Any]) -> Any:
+    """See :meth:`Record.from_json`."""
+    attributes: dict[str, Attribute | None] = {}
+    for name, table in contents["attributes"].items():
+        if table is None:
+            attributes[name] = None
+            continue
+        given = dict(table)
+        counts = given.pop("corpus")
+        if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
+            raise ValueError(f"attribute {name!r}: the corpus makes no sense")
+        attribute = attribute_from(name, given)
+        attributes[name] = None if attribute is None else attribute.with_corpus(counts)
+    types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
+    model = kind(attributes, contents["rate"], contents["presence"], types)
+    model.check(1)
+    return model

@@ -1,0 +1,43 @@
+"""The base of models whose clusters are tables of counts of values, words and letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from partita._core.typing import Floats, Integers
+from partita.models.base import CompiledModel
+from partita.models.records.tables import WIDTH
+from partita.models.records.urns import UrnFamily
+from partita.models.records.vocabulary import Vocabulary
+
+
+class TextModel(CompiledModel):
+    """Base of the models whose clusters are tables of counts of values, words and letters."""
+
+    reads_rows: ClassVar[bool] = False
+    always_possible: ClassVar[bool] = True  # whatever is said, it has a probability
+    _vocabulary: Vocabulary
+
+    def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
+        """What a validated observation says: attributes, by number, and values."""
+        raise TypeError(f"{type(self).__name__} must define _pairs(observation)")
+
+    def encoded_width(self, X: Any) -> int:
+        return 2
+
+    def encode(self, X: Any) -> Floats:
+        return self._vocabulary.encode([self._pairs(observation) for observation in X])
+
+    def family(self, n_features: int) -> UrnFamily:
+        return self._vocabulary.family()
+
+    def after_encoding(self, family: UrnFamily) -> UrnFamily:
+        return self._vocabulary.family(family.tables)
+
+    def width(self, n_features: int) -> int:
+        return WIDTH + len(self._vocabulary.presence)
+
+    def keys(self, X: Any) -> tuple[Integers, Integers]:
+        """Keys of candidates: values and words, and how words begin, of each attribute."""
+        return self._vocabulary.keys([self._pairs(observation) for observation in X])

@@ -1,0 +1,151 @@
+"""The concentration α: empirical Bayes along the stream, without evaluations.
+
+The posterior knows α only through the number of clusters: a particle with K clusters has α^K in its weight.
+EM's M-step for α maximises the expectation of log p(partition | α) = K log α + lgamma(α) − lgamma(α + n),
+which needs the posterior mean of K alone, and moving from α to α′ tilts every particle by (α′/α)^K. The prior
+α/(1 + α) ~ Beta(1/2, 3/2) keeps α from following the first few observations, whichever way they fall.
+
+A step at most doubles or halves α. Else the first few observations, should they all be apart, would ask for
+an α so large that nothing after them could ever come together.
+
+It happens when the number of observations passes fixed marks a quarter apart, so that the result does not
+depend on how the data were batched and the cost stays a small constant an observation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from partita import priors
+from partita._core.kernel import inner, kernel
+from partita._core.sorting import descending
+from partita.smc.state.state import n_present
+from partita.smc.steps.resample import normalise
+from partita.smc.steps.split import stamp
+
+PRIOR = (0.5, 1.5)
+STEP = math.log(2.0)
+
+
+expected_clusters = inner(priors.expected_clusters)
+
+
+@inner
+def best_alpha(n_clusters, n_observations):
+    """The α that maximises the expected log-prior of partitions with so many clusters on average."""
+    low, high = math.log(1e-6), math.log(1e12)
+    for _ in range(80):  # the derivative in log α is decreasing where it matters
+        middle = 0.5 * (low + high)
+        alpha = math.exp(middle)
+        expected = expected_clusters(alpha, n_observations)
+        if n_clusters + PRIOR[0] - (PRIOR[0] + PRIOR[1]) * alpha / (1.0 + alpha) > expected:
+            low = middle
+        else:
+            high = middle
+    return math.exp(0.5 * (low + high))
+
+
+@kernel
+def alpha_for(n_clusters, n_observations):
+    """:func:`best_alpha`, for Python."""
+    return best_alpha(n_clusters, n_observations)
+
+
+@inner
+def clusters_per_row(state, s):
+    """The number of clusters of each particle of subproblem ``s``."""
+    sub, cells, seen = state.subproblems[s], state.cells, state.seen
+    at = sub.cells + sub.columns + sub.clusters
+    counts = np.zeros(sub.rows, np.int64)
+    for i in range(sub.rows):
+        state.tick += 1
+        for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
+            if seen[cells[j]] != state.tick:
+                seen[cells[j]] = state.tick
+                counts[i] += 1
+    return counts
+
+
+@inner
+def score_rows(state, s):
+    """The score Σ_c [log α + lgamma(|c|) + log p(c)] of each particle, to the last bit as it was weighed."""
+    sub, cells, seen = state.subproblems[s], state.cells, state.seen
+    at = sub.cells + sub.columns + sub.clusters
+    scores = np.zeros(sub.rows)
+    for i in range(sub.rows):
+        state.tick += 1
+        for j in range(at + i * sub.columns, at + (i + 1) * sub.columns):
+            if seen[cells[j]] != state.tick:
+                seen[cells[j]] = state.tick
+                scores[i] += state.log_alpha + state.clusters[cells[j]].score
+    return scores
+
+
+@inner
+def sort_rows(state, s, weight):
+    """Give the rows of subproblem ``s`` these log-weights, and sort them again."""
+    sub, cells = state.subproblems[s], state.cells
+    at = sub.cells + sub.columns + sub.clusters
+    order, moved = descending(weight, sub.rows), 0
+    for i in range(sub.rows):
+        state.weights[sub.weights + i] = weight[order[i]]
+        moved += order[i] != i
+    normalise(state.weights[sub.weights :], sub.rows)
+    if moved:
+        matrix = cells[at : at + sub.rows * sub.columns].copy()
+        for i in range(sub.rows):
+            for j in range(sub.columns):
+                cells[at + i * sub.columns + j] = matrix[order[i] * sub.columns + j]
+        stamp(state, s)
+
+
+@inner
+def tilt(state, s, step):
+    """Weigh the rows of subproblem ``s`` for the present α, which is exp(step) times the one before."""
+    sub = state.subproblems[s]
+    if state.exact:
+        weight = score_rows(state, s)
+    else:
+        counts, weight = clusters_per_row(state, s), np.empty(sub.rows)
+        for i in range(sub.rows):
+            weight[i] = state.weights[sub.weights + i] + step * counts[i]
+    sort_rows(state, s, weight)
+
+
+@inner
+def mean_clusters(state):
+    """The posterior mean of the number of clusters."""
+    total = 0.0
+    for s in range(state.n_subproblems):
+        sub = state.subproblems[s]
+        if sub.rows > 0:
+            counts = clusters_per_row(state, s)
+            for i in range(sub.rows):
+                total += math.exp(state.weights[sub.weights + i]) * counts[i]
+    return total
+
+
+@kernel
+def learn_alpha(state):
+    """At the marks, one step of EM for α, which moves the whole posterior."""
+    n = n_present(state)
+    if n < state.next_alpha:
+        return
+    state.next_alpha = n + n // 4 + 1
+    log_alpha = math.log(best_alpha(mean_clusters(state), n))
+    log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
+    step = log_alpha - state.log_alpha
+    state.log_alpha = log_alpha
+    for s in range(state.n_subproblems):
+        if state.subproblems[s].rows > 0:
+            tilt(state, s, step)
+
+
+@kernel
+def weigh_all(state):
+    """Weigh all rows anew, where they stand without weights; for exact ones only."""
+    for s in range(state.n_subproblems):
+        if state.subproblems[s].rows > 0:
+            sort_rows(state, s, score_rows(state, s))
