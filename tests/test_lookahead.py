@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
-
-import partita as pt
 from partita.smc.black_box.engine import BlackBoxEngine
 from partita.smc.black_box.foresight import Foresight
+
+import partita as pt
 from partita.smc.black_box.rehearsal import Rehearsal
 from partita.smc.state.state import dismantle
 

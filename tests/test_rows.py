@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import partita as pt
 from partita._core.kernel import kernel
 from partita.models.scoring.families import join, log_marginal
+from partita.models.scoring.partition import in_order, new_partition, put_in, take_out
 from partita.offline.chain import CompiledChain
-from partita.offline.partition import in_order, new_partition, put_in, take_out
-from partita.offline.rows import rows_of
+from partita.offline.sweeps import rows_of
 
 from . import oracle
 

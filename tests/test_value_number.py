@@ -15,7 +15,7 @@ from partita.models.records.numbers import as_number, resolution_of
 from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
 from partita.models.records.values import COMPARED, edit_distance
 from partita.models.scoring.families import extend, gains, join, log_marginal, reduce
-from partita.offline.rows import new_rows
+from partita.offline.sweeps import new_rows
 
 quick = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 TEXTS = [

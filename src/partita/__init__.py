@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from partita.models import registry
+
 if TYPE_CHECKING:
     from partita.metrics import bcubed as bcubed
     from partita.models.base import Model as Model
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+# Models are taught by what is made of models and samplers; here the two are introduced to each other.
+registry.teachers = lambda: import_module("partita.learning")
+
 _HOMES = {
     "SplitSMC": "smc.sampler",
     "SMC": "smc.sampler",
@@ -53,11 +58,18 @@ _HOMES = {
     "Value": "models.records.attributes",
     "Number": "models.records.attributes",
     "BlackBox": "models.black_box",
+    "CompiledModel": "models.base",
+    "Kernels": "models.scoring.families",
+    "Attribute": "models.records.attributes",
+    "register": "models.registry",
+    "inner": "_core.kernel",
     "DirichletProcess": "priors",
     "bcubed": "metrics",
     "metrics": "",
     "datasets": "",
     "plots": "",
+    "kb": "",
+    "neural": "",
 }
 __all__ = sorted(_HOMES)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from partita._core.checks import check_finite
-from partita.models.base import CompiledModel, Model, n_features_of
+from partita.models.base import Model, copied, n_features_of
 from partita.models.numeric.gaussian import Gaussian
+from partita.models.records.fragments import are_fragments, check_fragments
+from partita.models.records.record import Record
 
 
 class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,6 +42,8 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         model = self._reader() if reset else self.model_
         if isinstance(model, Model) and not model.reads_rows:
             return model.validate(X)
+        if reset and model is None and are_fragments(X):
+            return check_fragments(X)
         if reset or not (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -63,8 +66,12 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return self.model
 
     def _own_model(self, X: Any) -> Model:
-        """The model to use for ``X``: a copy of the given one, or one fitted to the data."""
-        return Gaussian().fit_prior(X) if self.model is None else own_copy("model", self.model, X)
+        """The model to use for ``X``: a copy of the given one, or one that suits the data, fitted to them."""
+        if self.model is not None:
+            return own_copy("model", self.model, X)
+        model: Model = Gaussian().fit_prior(X) if isinstance(X, np.ndarray) else Record.infer(X).fit_prior(X)
+        model.check(n_features_of(X))
+        return model
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -77,8 +84,3 @@ def own_copy(name: str, model: Any, X: Any) -> Model:
     own = copied(model)
     own.check(n_features_of(X))
     return own
-
-
-def copied(model: Model) -> Model:
-    """A copy of a model. The built-in ones are a few numbers; what a user's model holds may be large."""
-    return clone(model) if isinstance(model, CompiledModel) else copy.copy(model)

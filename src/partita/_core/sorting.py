@@ -80,3 +80,18 @@ def push(heap, keys, count, entry):
         heap[count] = heap[(count - 1) // 2]
         count = (count - 1) // 2
     heap[count] = entry
+
+
+@inner
+def sink(value, cluster, n):
+    """Restore the order of a heap of the n best, the least first, after its first entry has been replaced."""
+    k = 0
+    while 2 * k + 1 < n:
+        least = 2 * k + 1
+        if least + 1 < n and value[least + 1] < value[least]:
+            least += 1
+        if value[k] <= value[least]:
+            break
+        value[k], value[least] = value[least], value[k]
+        cluster[k], cluster[least] = cluster[least], cluster[k]
+        k = least

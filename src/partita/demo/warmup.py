@@ -22,7 +22,7 @@ from partita.smc.engine import Engine, count_observation
 from partita.smc.files.packing import unpack
 from partita.smc.moves.concentration import learn_alpha
 from partita.smc.moves.install import fill
-from partita.smc.state.constraints import no_bonds
+from partita.smc.state.constraints import no_constraints
 from partita.smc.state.state import STATE, Settings, grown
 from partita.smc.steps.step import stream
 
@@ -77,7 +77,7 @@ def compile_for_points() -> None:
         "key_counts": np.zeros(0, np.int64),
         "keys": np.zeros(0, np.int64),
     }
-    state = unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0, no_bonds())
+    state = unpack(together_or_not, np.zeros(width), 10, settings, 0.0, 0, no_constraints())
     engine.state = grown(state, 3)
     ask(engine)
 

@@ -15,22 +15,19 @@ import numpy as np
 
 from partita._core.typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed
-from partita.kb.language import LanguageEngine, Network
+from partita.kb.language import Network, black_box
 from partita.models.records.record import Record
 from partita.posterior import Posterior
-from partita.smc.black_box.engine import engine_for
-from partita.smc.engine import Engine, leave_absent, progress
-from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack
-from partita.smc.moves.concentration import learn_alpha, weigh_all
-from partita.smc.moves.constrain import condition
+from partita.smc.engine import Engine
+from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack, with_room
+from partita.smc.moves.concentration import weigh_all
+from partita.smc.moves.constrain import constrain
 from partita.smc.moves.refine import refine
-from partita.smc.reading.follow import best_clustering, changed_since, follow_one, just_written, n_changes
-from partita.smc.reading.particles import subproblem_of
+from partita.smc.reading.best import best_clustering
 from partita.smc.reading.snapshot import posterior_of
-from partita.smc.state.constraints import bonds_from
+from partita.smc.state.access import changed_since, just_written, n_changes
+from partita.smc.state.constraints import constraints_from
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
-from partita.smc.state.tabled import with_room
-from partita.smc.steps.step import ABSENT, CHANGED, DONE, NO_ROOM, stream
 
 VERSION = 1  # of the packed subproblems
 PARTS = ("members", "sizes", "cells", "scores")  # of a subproblem, as it is packed
@@ -56,14 +53,16 @@ class Numbers(NamedTuple):
     next_entity: int
 
 
-class Told(NamedTuple):
+class Outcome(NamedTuple):
     """What one observation, or another cause, has changed."""
 
     changes: list[Change]
-    moves: list[
-        tuple[int, int, int]
-    ]  # the number of a fragment, the entity it was of, and the one it is of now
+    moves: list[tuple[int, int, int]]  # the number of a fragment, the entity it was of, and the one it is of now
     fragment: int = NOBODY  # the number of the one that caused it
+
+    def followed_by(self, more: Outcome) -> Outcome:
+        """What both have changed, one after the other, from the cause of the first."""
+        return self._replace(changes=self.changes + more.changes, moves=self.moves + more.moves)
 
 
 class Clustering:
@@ -84,150 +83,126 @@ class Clustering:
         self.model, self.network = model, network
         model.check(1)
         self._settings = Settings(n_particles, learn_alpha=1)
-        candidates = None if exact else "auto"
-        self.engine: Engine
-        if network is None:
-            self.engine = engine_for(model, self._settings, 1, 2, 0.0, 0, candidates)
-        else:
-            self.engine = LanguageEngine.begun(network, model, self._settings, candidates)
+        scored = model if network is None else black_box(network, model)
+        self.engine = Engine(scored, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
         self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
         self.entity: Integers = np.empty(0, np.int64)  # of each observation
-        self._marks: Integers = np.zeros(16, np.int64)
+        self.added_keys: list[bytes] = []  # by which the fragments of the last call of :meth:`add` find others
         self.next_entity = 1
         self._saved = 0  # the last change of the state that a store knows of
         self._saved_alpha = 0.0
 
     # ------------------------------------------------------------------ changing
 
-    def add(self, numbers: Sequence[int], fragments: Sequence[Any]) -> Iterator[Told]:
+    def add(self, numbers: Sequence[int], fragments: Sequence[Any]) -> Iterator[Outcome]:
         """Observe fragments in order, and tell what each has changed; all of it must be consumed.
 
         Fragments are as :meth:`Record.validate` returns them, their numbers above all before.
         """
         engine, first = self.engine, self.engine.n_observations
-        encoded, keys = engine.encode(fragments), engine.keys(fragments)
-        end = engine.store(encoded, keys)
+        encoded, (starts, keys) = engine.encode(fragments), self.model.keys(fragments)
+        self.added_keys = [keys[start:stop].astype("<i8").tobytes() for start, stop in pairwise(starts.tolist())]
+        end = engine.store(encoded, (starts, keys))
         engine.keep(fragments)
         self.numbers = np.concatenate([self.numbers[:first], np.asarray(numbers, np.int64)])
         self.entity = np.concatenate([self.entity[:first], np.full(end - first, NOBODY)])
-        if engine.family is None:  # which may ask for any of them, ahead of time
+        if self.network is not None:  # which may be asked for any of them, ahead of time
             engine.need(live_slots(engine.state))
         while engine.n_observations < end:
-            n, removed, next_alpha, _ = progress(engine.state)
-            due = max(next_alpha + removed, n + 1) if engine.learns_alpha else end
-            yield from self._follow(min(end, due))
+            yield from self._follow(engine.due(end))
 
-    def _follow(self, end: int) -> Iterator[Told]:
+    def _follow(self, end: int) -> Iterator[Outcome]:
         """Observe up to ``end``, when α may be due to be learnt, or until there is more to name."""
-        engine, start = self.engine, self.engine.n_observations
-        if len(self._marks) < self.next_entity + end - start:
-            self._marks = np.zeros(2 * (self.next_entity + end - start), np.int64)
-        known = self.next_entity
-        status, self.next_entity = self._stream(end)
+        engine, start, known = self.engine, self.engine.n_observations, self.next_entity
+        fits, self.next_entity = engine.follow(end, self.entity, self.next_entity)
         stop = engine.n_observations
         for x in range(start, stop):
-            told = self._told(x, known)
-            if x == stop - 1 and status == CHANGED:
-                told = self._rename(just_written(engine.state))
+            outcome = self._outcome(x, known)
+            if x == stop - 1 and not fits:
+                outcome = self._rename(just_written(engine.state))
             if x == end - 1 and engine.learns_alpha:
-                told = self._learn_alpha(told)
+                outcome = outcome.followed_by(self._learn_alpha())
             known = max(known, int(self.entity[x]) + 1)
-            yield told._replace(fragment=int(self.numbers[x]))
-        if status in (NO_ROOM, ABSENT):
-            engine.make_ready(status)
+            yield outcome._replace(fragment=int(self.numbers[x]))
 
-    def _stream(self, end: int) -> tuple[int, int]:
-        """Observe up to ``end`` and name entities, as the compiled stream does; returns what that does."""
-        engine, entity, marks, following = self.engine, self.entity, self._marks, self.next_entity
-        if engine.family is not None:
-            status, following = stream(engine.state, engine.family, end, entity, marks, following, -1)
-            return status, following
-        while engine.n_observations < end:
-            x = engine.n_observations
-            engine._stream(x + 1)
-            simple, following = follow_one(engine.state, x, entity, marks, following)
-            if not simple:
-                return CHANGED, following
-        return DONE, following
-
-    def _told(self, x: int, known: int) -> Told:
+    def _outcome(self, x: int, known: int) -> Outcome:
         """That ``x`` has joined an entity, or is the first of one that is not among those ``known``."""
         entity = int(self.entity[x])
         number = int(self.numbers[x])
         change = Change("created" if entity >= known else "joined", entity, member=number)
-        return Told([change], [(number, NOBODY, entity)])
+        return Outcome([change], [(number, NOBODY, entity)])
 
-    def _learn_alpha(self, told: Told) -> Told:
-        """Learn the concentration, if that is due; what it changes is added to what was told."""
+    def _learn_alpha(self) -> Outcome:
+        """Learn the concentration, if that is due."""
         before = int(n_changes(self.engine.state))
-        learn_alpha(self.engine.state)
-        more = self._rename(changed_since(self.engine.state, before)[0])
-        return told._replace(changes=told.changes + more.changes, moves=told.moves + more.moves)
+        self.engine.learn_alpha()
+        return self._rename(changed_since(self.engine.state, before)[0])
 
-    def remove(self, number: int) -> Told:
+    def remove(self, number: int) -> Outcome:
         """Take a fragment out, and tell what that has changed."""
         x = self.place(number)
         left = int(self.entity[x])
         self.engine.remove(x)
+        self.engine.forget(x)
         self.entity[x] = NOBODY
         more = self._rename(just_written(self.engine.state))
         changes = [Change("left", left, member=number), *more.changes]
         if left not in self.entity and not any(c.kind == "merged" and c.other == left for c in changes):
             changes.append(Change("emptied", left))
-        return Told(changes, [(number, left, NOBODY), *more.moves], number)
+        return Outcome(changes, [(number, left, NOBODY), *more.moves], number)
 
-    def condition(
+    def constrain(
         self,
         together: Iterable[tuple[int, int]],
         apart: Iterable[tuple[int, int]],
         touched: Iterable[tuple[int, int]],
-    ) -> Told:
+    ) -> Outcome:
         """Condition on pairs of fragments; ``touched`` are those that are new, or no longer count."""
-        bonds = bonds_from(*([self._pair(pair) for pair in pairs] for pairs in (together, apart)))
+        constraints = constraints_from(*([self._pair(pair) for pair in pairs] for pairs in (together, apart)))
         places = np.array([self._pair(pair) for pair in touched], np.int64).reshape(-1, 2)
         before = int(n_changes(self.engine.state))
-        condition(self.engine, bonds, places)
+        constrain(self.engine, constraints, places)
         return self._rename(changed_since(self.engine.state, before)[0])
 
-    def refine(self) -> Told:
+    def refine(self) -> Outcome:
         """One sweep of refinement."""
         before = int(n_changes(self.engine.state))
         refine(self.engine)
         return self._rename(changed_since(self.engine.state, before)[0])
 
-    def _rename(self, slots: Integers) -> Told:
+    def _rename(self, slots: Integers) -> Outcome:
         """Name the best clusters of some subproblems anew."""
         if not len(slots):
-            return Told([], [])
+            return Outcome([], [])
         members, clusters, _ = best_clustering(self.engine.state, slots)
         before, numbers = self.entity[members], self.numbers[members]
         after, changes, self.next_entity = renamed(numbers, before, clusters, self.next_entity)
         self.entity[members] = after
         moved = after != before
         columns = (numbers[moved].tolist(), before[moved].tolist(), after[moved].tolist())
-        return Told(changes, list(zip(*columns, strict=True)))
+        return Outcome(changes, list(zip(*columns, strict=True)))
 
-    def succeed(self, told: Told, before: int) -> Told:
+    def succeed(self, outcome: Outcome, before: int) -> Outcome:
         """What a fragment has changed whose earlier version was an entity by itself, called ``before``.
 
         If it is alone again, it goes on under that name, else that name leads to where it is now.
         """
-        x = self.place(told.fragment)
+        x = self.place(outcome.fragment)
         here = int(self.entity[x])
         if np.count_nonzero(self.entity == here) > 1:
-            return told._replace(changes=[*told.changes, Change("merged", here, before)])
+            return outcome._replace(changes=[*outcome.changes, Change("merged", here, before)])
         self.entity[x] = before
         self.next_entity -= here == self.next_entity - 1
         name = {here: before}
         changes = [
             c._replace(entity=name.get(c.entity, c.entity), other=name.get(c.other, c.other))
-            for c in told.changes
+            for c in outcome.changes
         ]
         changes = [c for c in changes if not (c.kind == "created" and c.entity == before)]
-        moves = [(n, name.get(old, old), name.get(new, new)) for n, old, new in told.moves]
-        return told._replace(changes=[*changes, Change("updated", before, member=told.fragment)], moves=moves)
+        moves = [(n, name.get(old, old), name.get(new, new)) for n, old, new in outcome.moves]
+        return outcome._replace(changes=[*changes, Change("updated", before, member=outcome.fragment)], moves=moves)
 
-    def rename_from(self, entity: Integers, next_entity: int) -> Told:
+    def rename_from(self, entity: Integers, next_entity: int) -> Outcome:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""
         self.entity, self.next_entity = entity, next_entity
         return self._rename(changed_since(self.engine.state, 0)[0])
@@ -246,19 +221,9 @@ class Clustering:
 
     def said(self, x: int) -> dict[str, list[Any]]:
         """What an observation says, as the model takes it."""
-        engine = self.engine
-        engine.need([subproblem_of(engine.state, x)])
-        fragment: dict[str, list[Any]]
-        if isinstance(engine, LanguageEngine):
-            fragment = engine.evaluator.observations[int(engine.numbers[x])]
-        else:
-            fragment = engine._kept[x]  # type: ignore[index]
+        self.engine.need([self.engine.subproblem_of(x)])
+        fragment: dict[str, list[Any]] = self.engine.observation(x)
         return fragment
-
-    def keys(self, fragments: Sequence[Any]) -> list[bytes]:
-        """The keys by which fragments find others, of each in one piece, for :meth:`restore`."""
-        starts, keys = self.model.keys(fragments)
-        return [keys[first:last].astype("<i8").tobytes() for first, last in pairwise(starts.tolist())]
 
     @property
     def posterior(self) -> Posterior:
@@ -314,7 +279,8 @@ class Clustering:
         Parameters
         ----------
         numbers, keys, entity
-            Of the fragments present, in ascending order of their numbers; keys as :meth:`keys` returns them.
+            Of the fragments present, in ascending order of their numbers; keys one fragment's after the other's,
+            and where each fragment's begin.
         subproblems, kept
             What :meth:`unsaved` and :meth:`to_numbers` have returned.
         fetch : callable
@@ -331,20 +297,15 @@ class Clustering:
         parts = dismantle(engine.state)[0]
         empty = dict(zip(ARRAYS, parts, strict=True))["statistics"][0]
         packed = with_room(packed, 2, len(empty))
-        if engine.candidates is not None:
+        if engine.finds_by is not None:
             packed |= {"key_counts": np.diff(keys[0]), "keys": keys[1]}
         log_alpha = float.fromhex(kept.log_alpha)
-        bonds = engine.bonds
+        constraints = engine.constraints
         engine.state = unpack(
-            packed, empty, int(kept.next_alpha), self._settings, log_alpha, int(kept.random), bonds
+            packed, empty, int(kept.next_alpha), self._settings, log_alpha, int(kept.random), constraints
         )
         weigh_all(engine.state)
-        leave_absent(engine.state)
-        engine.fetch = lambda x: fetch(self.numbers[x])
-        if isinstance(engine, LanguageEngine):
-            engine.expect(len(numbers))
-        else:
-            engine._kept = [None] * len(numbers)
+        engine.expect(len(numbers), lambda x: fetch(self.numbers[x]))
         self.saved()
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
-from partita.smc.state.constraints import bonds_from
+from partita.smc.state.constraints import constraints_from
 
 JUDGED = {"confirm": "confirmed", "separate": "separated", "unsure": "unsure"}  # kinds, and their events
 
@@ -50,7 +50,7 @@ def are_possible(connection: Connection) -> bool:
         first, second = (place.setdefault(id, len(place)) for id in (row.first, row.second))
         pairs[row.kind].append((first, second))
     try:
-        bonds_from(pairs["confirm"], pairs["separate"])
+        constraints_from(pairs["confirm"], pairs["separate"])
     except ValueError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Clustering by a language model: the network as a knowledge base keeps it, and its engine.
+"""Clustering by a language model: the network as a knowledge base keeps it.
 
 The network scores clusters; the record model that the knowledge base has learnt proposes which, has a say in
 their scores, gives the keys, and explains. The store knows the network by its name, a hash of its weights,
@@ -11,19 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from partita._core.typing import Integers
 from partita.models.black_box import BlackBox
 from partita.models.records.record import Record
 from partita.neural import named as _networks
 from partita.neural.named import WEIGHTS, loaded, loaded_name
-from partita.smc.black_box.engine import BlackBoxEngine
-from partita.smc.black_box.surrogate import tables
-from partita.smc.engine import are_absent
-from partita.smc.reading.follow import best_clustering
-from partita.smc.state.state import Settings
-from partita.smc.state.tabled import rebuild_rows
 
 RECORD, JSONLM = "record", "jsonlm"  # the models there are, beside files of weights
 
@@ -69,30 +60,8 @@ def where(model: str) -> tuple[str, str]:
     return "JsonLM", "" if model == JSONLM else model
 
 
-class LanguageEngine(BlackBoxEngine):
-    """An engine that asks a network, aimed by records; what it was restored without is fetched later."""
-
-    @classmethod
-    def begun(cls, network: Network, record: Record, settings: Settings, candidates: Any) -> LanguageEngine:
-        """An empty one."""
-        box = BlackBox(network, surrogate=record, **network.pool)
-        box.check(1)
-        return cls(box, settings, 1, 2, 0.0, 0, candidates, evaluator=box.evaluator())
-
-    def expect(self, n: int) -> None:
-        """Give the first n observations, all restored, their numbers."""
-        self.numbers, self.evaluator.following = np.arange(n), n
-
-    def need(self, slots: Any) -> None:
-        absent = are_absent(self.state, np.asarray(slots, np.int64))
-        if not len(absent):
-            return
-        members: Integers = best_clustering(self.state, absent)[0]
-        fragments = self.fetch(members)
-        tables(self.state)[3][members] = self.encode(fragments).data
-        self.evaluator.observations |= dict(zip(self.numbers[members].tolist(), fragments, strict=True))
-        rebuild_rows(self.state, self.compiled, absent)
-
-    def remove(self, x: int) -> None:
-        super().remove(x)
-        self.evaluator.forget(self.numbers[x : x + 1])
+def black_box(network: Network, record: Record) -> BlackBox:
+    """The network as a model, with records to propose what it is asked and to have a say."""
+    box = BlackBox(network, surrogate=record, **network.pool)
+    box.check(1)
+    return box

@@ -37,6 +37,10 @@ from partita._core.checks import check_finite, label_codes, log_of, whole
 from partita._core.typing import Floats, Integers
 from partita.models.base import n_features_of
 from partita.models.black_box import BlackBox
+from partita.models.registry import learn
+from partita.models.scoring.partition import new_partition, put_in, take_out
+from partita.models.scoring.scored import ScoredPartition, log_p_of
+from partita.smc.moves.concentration import alpha_for
 
 B = TypeVar("B", bound=BlackBox)
 
@@ -72,23 +76,33 @@ class Questions(NamedTuple):
 
     def surrogate(self) -> Floats:
         """log p of each cluster under the surrogate."""
-        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
-
         assert self.model.surrogate is not None
-        return log_marginals_of(self.model.surrogate, self.clusters)
+        return log_p_of(self.model.surrogate, self.clusters)
 
 
+@learn.register(BlackBox)
 def calibrated(
-    model: B, X: Any, labels: Any, alpha: float, n_alternatives: int, random_state: int, pool: bool
+    model: B,
+    X: Any,
+    labels: Any = None,
+    *,
+    alpha: float | str = 1.0,
+    n_alternatives: int = 10,
+    random_state: int = 0,
+    pool: bool = False,
 ) -> B:
     """The black box with the temperature and offset under which the labels are most likely.
 
     With ``pool`` the weight of the surrogate is fitted, too.
     """
-    log_alpha = log_of("alpha", alpha)
+    automatic = isinstance(alpha, str) and alpha == "auto"
+    log_alpha = 0.0 if automatic else log_of("alpha", alpha, ' or "auto"')
     if pool and model.surrogate is None:
         raise ValueError("pool finds the weight of a surrogate, and there is none")
     asked = questions(model, X, labels, n_alternatives, random_state)
+    if automatic:
+        codes = label_codes("labels", labels)
+        log_alpha = math.log(alpha_for(codes.max() + 1.0, len(codes)))
     columns = [asked.log_p, asked.surrogate()] if pool else [asked.log_p]
     (b, *weights), offset = maximise(asked.choices, np.array(columns), log_alpha)
     found = {"temperature": 1.0 / b, "offset": offset, "surrogate_weight": weights[0] if pool else 0.0}
@@ -133,23 +147,20 @@ def _validated(model: BlackBox, X: Any) -> Any:
 
 def _best(model: BlackBox, X: Any, codes: Integers, r: int) -> list[list[int]]:
     """For each observation the r best clusters of those before it, under the surrogate."""
-    from partita.offline.partition import new_partition, put_in, take_out  # made of models, too
-    from partita.offline.summaries import summaries_of
-
     assert model.surrogate is not None
     partition = new_partition(codes)
-    summaries = summaries_of(model.surrogate, X, partition)
+    scored = ScoredPartition(model.surrogate, X, partition)
     for x in range(len(X)):
-        summaries.shrink(take_out(partition, x), x)
+        scored.shrink(take_out(partition, x), x)
     found = []
     slot_of: dict[int, int] = {}
     label_of: dict[int, int] = {}
     for x, own in enumerate(codes.tolist()):
         slots = partition.used[1:].copy()
-        gains = summaries.gains(x, np.append(0, slots))[1:]
+        gains = scored.gains(x, np.append(0, slots))[1:]
         found.append([label_of[slot] for slot in slots[np.argsort(-gains, kind="stable")[:r]].tolist()])
         slot = int(put_in(partition, x, slot_of.get(own, 0)))
-        summaries.grow(slot, x)
+        scored.grow(slot, x)
         slot_of[own], label_of[slot] = slot, own
     return found
 

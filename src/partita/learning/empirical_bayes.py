@@ -36,8 +36,12 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from partita._core.checks import label_codes
 from partita._core.typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
-from partita.models.numeric.evidence import LEARNERS
 from partita.models.numeric.evidence.base import Learner
+from partita.models.registry import learn
+from partita.smc.engine import Engine
+from partita.smc.reading.predict import log_prequential
+from partita.smc.reading.snapshot import posterior_of
+from partita.smc.state.state import Settings
 
 M = TypeVar("M", bound=CompiledModel)
 
@@ -58,6 +62,7 @@ class Trial(NamedTuple):
     labels: Integers
 
 
+@learn.register(CompiledModel)
 def fit_prior(model: M, X: Any, labels: Any = None) -> M:
     """A new model of the same class with hyperparameters learnt from data.
 
@@ -85,8 +90,7 @@ def fit_prior(model: M, X: Any, labels: Any = None) -> M:
     array([1.])
     """
     X = checked(X)
-    learner_of: Any = next((LEARNERS[c] for c in type(model).__mro__ if c in LEARNERS), None)
-    if learner_of is None:
+    if model.learner is None:
         raise TypeError(f"{type(model).__name__} has no fit_prior; set its hyperparameters instead")
     codes = None if labels is None else label_codes("labels", labels)
     if codes is not None and len(codes) != len(X):
@@ -95,7 +99,7 @@ def fit_prior(model: M, X: Any, labels: Any = None) -> M:
     if codes is None and len(X) > SAMPLE:
         rows = np.random.default_rng(0).choice(len(X), SAMPLE, replace=False)
     with threadpool_limits(limits=1, user_api="blas"):  # on small matrices threads cost and gain nothing
-        learner = learner_of(model, X, rows)
+        learner = model.learner(model, X, rows)
         if codes is None:
             found = search(model, learner, X[rows])
         else:
@@ -157,11 +161,6 @@ def with_parameters(model: M, learner: Learner, hyperparameters: Any) -> M:
 
 def cluster(model: CompiledModel, X: Any, orders: Sequence[Array]) -> tuple[float, Integers]:
     """How well the sampler does, ⅓ joint + ⅔ prequential on average over orders, and its best clusters."""
-    from partita.smc.engine import Engine  # the sampler is made of models, not the other way round
-    from partita.smc.reading.predict import log_prequential
-    from partita.smc.reading.snapshot import posterior_of
-    from partita.smc.state.state import Settings
-
     encoded, n = model.encode(X), len(X)
     n_features = X.shape[1] if isinstance(X, np.ndarray) else 1  # of texts
     heights, labels = [], np.zeros(n, np.int64)

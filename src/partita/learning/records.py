@@ -23,7 +23,10 @@ from partita._core.checks import label_codes
 from partita._core.typing import Array, Floats, Integers
 from partita.models.records.attributes import Attribute, Text, Value
 from partita.models.records.corpus import END, START
+from partita.models.records.record import Record
 from partita.models.records.types import Types, learnt_types, mentions_of
+from partita.models.registry import learn
+from partita.smc.sampler import SplitSMC
 
 PASSES = 3  # of clustering and learning in turn
 SAMPLE = 2000  # fragments that are clustered to learn from
@@ -36,8 +39,10 @@ SHARED = 30  # fragments that share a value for it to tie them together in a sam
 Pairs = list[list[tuple[int, str]]]
 
 
-def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
+@learn.register(Record)
+def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
     """See :meth:`Record.fit_prior`."""
+    fragments = model.validate(X)
     reader = clone(model)
     reader.check(1)
     pairs: Pairs = [sorted(set(reader._pairs(fragment))) for fragment in fragments]
@@ -50,14 +55,12 @@ def fit_prior(model: Any, fragments: list[Any], labels: Array | None) -> Any:
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
         return learnt(model, pairs, pairs, codes, occurrences)
-    from partita.smc.sampler import SplitSMC
-
     rows = neighbourhoods(pairs, occurrences)
     sample, own = [fragments[row] for row in rows], [pairs[row] for row in rows]
     model = learnt(model, pairs, pairs, np.arange(len(pairs)), occurrences, urns=False)
-    candidates = "auto" if len(rows) > EXACT else None
+    keys = "auto" if len(rows) > EXACT else None
     for _ in range(PASSES):
-        sampler = SplitSMC(model, n_particles=PARTICLES, candidates=candidates, random_state=0).fit(sample)
+        sampler = SplitSMC(model, n_particles=PARTICLES, keys=keys, random_state=0).fit(sample)
         sampler.refine(1)
         model = learnt(model, pairs, own, sampler.labels_, occurrences)
     return model

@@ -5,18 +5,20 @@ It depends on the set alone, never on the order, or refinement and removal would
 
 To write your own, subclass :class:`Model` and give two vectorised methods: additive statistics of each
 observation, and log p(c) from the summed statistics and the sizes of many clusters. The built-in models are
-:class:`CompiledModel` instead: they name a compiled family (``families.py``), so that the loop over a
+:class:`CompiledModel` instead: they bring compiled kernels, so that the loop over a
 stream's observations never leaves machine code.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from partita._core.typing import Array, Floats, Integers
+from partita.models import registry
 
 
 class Model(BaseEstimator):  # type: ignore[misc]
@@ -60,7 +62,7 @@ class Model(BaseEstimator):  # type: ignore[misc]
         """Raise ValueError if the hyperparameters make no sense for data of this width."""
 
     def keys(self, X: Any) -> tuple[Integers, Integers]:
-        """What earlier observations are found by, for ``candidates="auto"``.
+        """What earlier observations are found by, for ``keys="auto"``.
 
         Two observations that may well be of one cluster should share a key, two that cannot should not. The
         keys of a row depend on that row alone.
@@ -74,8 +76,34 @@ class Model(BaseEstimator):  # type: ignore[misc]
         """
         raise ValueError(
             f"{type(self).__name__} has no keys of its own: give a function from an observation to its keys, "
-            "candidates=..., or define keys(X)"
+            "keys=..., or define keys(X)"
         )
+
+    def log_likelihood(self, clusters: Any) -> Floats:
+        """log p(c) of clusters, with the parameters of each integrated out.
+
+        Parameters
+        ----------
+        clusters : list of clusters
+            Each a list of observations, or an array of rows; none may be empty.
+
+        Returns
+        -------
+        array of shape (n,)
+            −inf for what is impossible under the model.
+
+        Examples
+        --------
+        How much better two points are explained by one cluster than by two:
+
+        >>> import partita as pt
+        >>> together, first, second = pt.Gaussian().log_likelihood([[[0.0], [0.2]], [[0.0]], [[0.2]]])
+        >>> round(float(together - first - second), 2)
+        2.14
+        """
+        from partita.models.scoring.scored import log_likelihood  # which is made of models
+
+        return log_likelihood(self, clusters)
 
     def encoded_width(self, X: Any) -> int:
         """How many numbers :meth:`encode` makes of an observation like the first one."""
@@ -95,12 +123,29 @@ class Model(BaseEstimator):  # type: ignore[misc]
 
 
 class CompiledModel(Model):
-    """A model with a compiled family."""
+    """A model with a compiled family: its kernels, its learner and its file format in one class.
 
+    ``@register`` makes it known; docs/extending.md has a whole one. To define: ``family_class`` and ``kernels``,
+    ``family``, ``width`` and ``encode``; ``check`` and ``learner`` as a rule.
+    """
+
+    family_class: ClassVar[type]  # a named tuple of hyperparameters, which chooses the kernels
+    kernels: ClassVar[Any]  # see :class:`partita.models.scoring.families.Kernels`
+    learner: ClassVar[Any] = (
+        None  # see :class:`partita.models.numeric.evidence.base.Learner`; None: no fit_prior
+    )
     always_possible: ClassVar[bool] = False  # whether every observation has a finite density under the prior
 
+    @classmethod
+    def _entries(cls) -> list[tuple[dict[Any, Any], Any]]:
+        """Where ``register`` writes it: its family, and its name in files."""
+        for name in ("family_class", "kernels"):
+            if not hasattr(cls, name):
+                raise TypeError(f"{cls.__name__} has no {name}: see docs/extending.md")
+        return [(registry.FAMILIES, cls.family_class), (registry.MODELS, cls.__name__)]
+
     def family(self, n_features: int) -> Any:
-        """The hyperparameters as the kernels read them: a named tuple registered in ``families.py``.
+        """The hyperparameters as the kernels read them: an instance of ``family_class``.
 
         Where it has a field ``tables``, these are new and empty, and belong to whom the family is given.
         """
@@ -124,6 +169,10 @@ class CompiledModel(Model):
         """The model that :meth:`to_json` was called on; an error of any kind if it cannot be."""
         return cls(**kept)
 
+    def held(self, X: Any) -> list[Any]:
+        """What to hold on to of validated observations that are not rows of numbers."""
+        return list(X)
+
     def check_encoded(self, data: Floats) -> None:
         """Raise ValueError for data that :meth:`encode` cannot have returned, though they are finite."""
 
@@ -138,16 +187,14 @@ class CompiledModel(Model):
             True clusters. With them the hyperparameters maximise the evidence Σ_c log p(c). Without, the
             sampler clusters a sample with many hyperparameters, and those with which it does best win, by a
             mean of the joint density of data and clusters and the prequential density of the data
-            (``models/empirical_bayes.py`` says why).
+            (:mod:`partita.learning.empirical_bayes` says why).
 
         Returns
         -------
         model
             A new model of the same class; this one is left as it is.
         """
-        from partita.learning.empirical_bayes import fit_prior
-
-        return fit_prior(self, X, labels)
+        return registry.taught(self, X, labels)
 
 
 def plain(value: Any) -> Any:
@@ -169,3 +216,8 @@ def n_features_of(X: Any) -> int:
 def taken(X: Any, rows: Integers) -> Any:
     """Some of validated observations."""
     return X[rows] if isinstance(X, np.ndarray) else [X[row] for row in rows.tolist()]
+
+
+def copied(model: Model) -> Model:
+    """A copy of a model. The built-in ones are a few numbers; what a user's model holds may be large."""
+    return clone(model) if isinstance(model, CompiledModel) else copy.copy(model)

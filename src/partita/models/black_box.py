@@ -17,6 +17,7 @@ import numpy as np
 
 from partita._core.checks import positive_number, whole
 from partita._core.typing import Floats, Integers
+from partita.models import registry
 from partita.models.base import Model
 from partita.models.scoring.evaluator import CacheInfo, Evaluator, Score
 
@@ -187,10 +188,10 @@ class BlackBox(Model):
 
     def _weighted(self, clusters: list[list[Any]]) -> Floats:
         """The surrogate's log p(c), times its weight."""
-        from partita.offline.summaries import log_marginals_of  # made of models, like the sampler
+        from partita.models.scoring.scored import log_p_of  # which is made of models
 
         assert self.surrogate is not None
-        return self.surrogate_weight * log_marginals_of(self.surrogate, clusters)
+        return self.surrogate_weight * log_p_of(self.surrogate, clusters)
 
     def cache_info(self) -> CacheInfo:
         """What the function has been asked for since the last ``fit``, and what is remembered."""
@@ -202,7 +203,7 @@ class BlackBox(Model):
         X: Any,
         labels: Any = None,
         *,
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         n_alternatives: int = 10,
         random_state: int = 0,
         pool: bool = False,
@@ -220,8 +221,9 @@ class BlackBox(Model):
             counts: let it be that of a stream, or a random one.
         labels : array of shape (n,)
             True clusters.
-        alpha : float
-            The concentration that the result is to be used with. What matters is alpha·exp(offset).
+        alpha : float or "auto"
+            The concentration that the result is to be used with, or the one that suits the labels. What matters
+            is alpha·exp(offset).
         n_alternatives : int
             With how many clusters to confront an observation: the surrogate's best, and as many drawn at
             random, which stand for all others; without a surrogate all are drawn.
@@ -250,9 +252,14 @@ class BlackBox(Model):
         >>> bool(1.6 < model.temperature < 2.5)
         True
         """
-        from partita.learning.calibration import calibrated
-
-        return calibrated(self, X, labels, alpha, n_alternatives, random_state, pool)
+        options = {
+            "alpha": alpha,
+            "n_alternatives": n_alternatives,
+            "random_state": random_state,
+            "pool": pool,
+        }
+        fitted: Self = registry.taught(self, X, labels, **options)
+        return fitted
 
 
 def observations_of(X: Any) -> list[Any]:

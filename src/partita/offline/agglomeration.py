@@ -16,6 +16,8 @@ from partita._core.kernel import inner, kernel
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
 from partita.models.scoring.families import join, log_marginal
+from partita.models.scoring.partition import new_partition
+from partita.models.scoring.scored import ScoredPartition
 from partita.offline import pairs as pairs_of
 from partita.offline.pairs import (
     Pairs,
@@ -28,9 +30,7 @@ from partita.offline.pairs import (
     settle,
     unite,
 )
-from partita.offline.partition import new_partition
-from partita.offline.rows import build, new_rows
-from partita.offline.summaries import mergeable_summaries_of
+from partita.offline.sweeps import build, new_rows
 
 
 @inner
@@ -154,20 +154,20 @@ class GeneralAgglomeration:
 
     def __init__(self, model: Model, X: Floats, log_alpha: float) -> None:
         self.partition, self.log_alpha = new_partition(np.arange(len(X))), log_alpha
-        self.summaries = mergeable_summaries_of(model, X, self.partition)
-        self.score = np.concatenate([[0.0], self.summaries.log_marginals()])
+        self.scored = ScoredPartition(model, X, self.partition)
+        self.score = np.concatenate([[0.0], self.scored.log_likelihood()])
 
     def _gains(self, first: Integers, second: Integers) -> Floats:
         """Log-ratios of the posterior with two clusters merged to that with them apart."""
         size = self.partition.size[first] + self.partition.size[second]
-        union = gammaln(size) + self.summaries.unions(first, second)
+        union = gammaln(size) + self.scored.unions(first, second)
         result: Floats = union - (self.score[first] + self.score[second]) - self.log_alpha
         return result
 
     def _absorb(self, i: int, j: int) -> None:
         """Merge cluster ``j`` into cluster ``i``."""
-        union = self.summaries.unions(np.array([i]), np.array([j]))[0]
-        self.summaries.unite(i, j, union)
+        union = self.scored.unions(np.array([i]), np.array([j]))[0]
+        self.scored.unite(i, j, union)
         pairs_of.unite_clusters(self.partition, i, j)
         self.score[i] = math.lgamma(self.partition.size[i]) + union
 

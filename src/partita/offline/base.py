@@ -13,7 +13,7 @@ from partita._core.checks import is_positive
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model
-from partita.offline.partition import Partition, in_order
+from partita.models.scoring.partition import Partition, in_order
 
 
 class History(NamedTuple):

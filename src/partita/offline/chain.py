@@ -14,9 +14,9 @@ from scipy.special import gammaln
 
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel, Model
-from partita.offline.partition import new_partition, put_in, take_out
-from partita.offline.rows import NEGLIGIBLE, exact_sweep, log_density, metropolis_sweep, rows_of
-from partita.offline.summaries import Summaries, summaries_of
+from partita.models.scoring.partition import new_partition, put_in, take_out
+from partita.models.scoring.scored import ScoredPartition
+from partita.offline.sweeps import NEGLIGIBLE, exact_sweep, log_density, metropolis_sweep, rows_of
 
 
 class CompiledChain:
@@ -53,8 +53,8 @@ class GeneralChain:
         self, model: Model, surrogate: Model | None, X: Floats, labels: Integers, log_alpha: float
     ) -> None:
         self.partition, self.log_alpha = new_partition(labels), log_alpha
-        self.target = summaries_of(model, X, self.partition)
-        self.surrogate = None if surrogate is None else summaries_of(surrogate, X, self.partition)
+        self.target = ScoredPartition(model, X, self.partition)
+        self.surrogate = None if surrogate is None else ScoredPartition(surrogate, X, self.partition)
 
     def sweep(self, order: Integers, uniforms: Floats) -> None:
         """Update every observation once, in this order."""
@@ -71,7 +71,7 @@ class GeneralChain:
         c = put_in(self.partition, x, int(used[draw(self._weights(self.target, x, used), u)]))
         self.target.grow(c, x)
 
-    def _propose(self, surrogate: Summaries, x: int, u: float, v: float) -> None:
+    def _propose(self, surrogate: ScoredPartition, x: int, u: float, v: float) -> None:
         """Propose the cluster of ``x`` from the surrogate's conditional distribution, accept by the model.
 
         The model is asked for nothing but the old and the new cluster, with ``x`` and without.
@@ -95,14 +95,14 @@ class GeneralChain:
         if moves:
             self.target.grow(c, x)
 
-    def _weights(self, summaries: Summaries, x: int, ids: Integers) -> Floats:
+    def _weights(self, scored: ScoredPartition, x: int, ids: Integers) -> Floats:
         """Log-weights of putting ``x`` into each of many clusters (paper, eq. 1)."""
-        return summaries.gains(x, ids) + np.where(ids == 0, self.log_alpha, 0.0)
+        return scored.gains(x, ids) + np.where(ids == 0, self.log_alpha, 0.0)
 
     def score(self) -> float:
         """Σ_c [log α + lgamma(|c|) + log p(c)]."""
         sizes = self.partition.size[self.partition.used[1:]]
-        return float((self.log_alpha + gammaln(sizes) + self.target.log_marginals()).sum())
+        return float((self.log_alpha + gammaln(sizes) + self.target.log_likelihood()).sum())
 
 
 def draw(log_weights: Floats, u: float) -> int:

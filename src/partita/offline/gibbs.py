@@ -12,9 +12,9 @@ from partita._core.typing import Integers
 from partita._estimator import own_copy
 from partita.models.base import Model
 from partita.models.black_box import BlackBox
+from partita.models.scoring.partition import in_order
 from partita.offline.base import Offline, Recorder, check_max_time
 from partita.offline.chain import chain
-from partita.offline.partition import in_order
 
 
 class Gibbs(Offline):

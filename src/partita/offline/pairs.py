@@ -16,7 +16,7 @@ import numpy as np
 
 from partita._core.kernel import inner, kernel
 from partita._core.typing import Floats, Integers
-from partita.offline.partition import vacate
+from partita.models.scoring.partition import vacate
 
 
 class Pairs(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from itertools import chain
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -17,20 +18,20 @@ from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
 from partita.posterior import Posterior
-from partita.smc.black_box.engine import engine_for
-from partita.smc.engine import Engine
+from partita.smc.engine import Diagnostics, Engine
 from partita.smc.files import storage
-from partita.smc.moves.constrain import condition
+from partita.smc.moves.constrain import constrain
 from partita.smc.moves.refine import refine
 from partita.smc.reading.predict import predictive
 from partita.smc.reading.report import CandidateReport, candidate_report
-from partita.smc.state.constraints import bonds_from, pairs_of
+from partita.smc.state.constraints import constraints_from, pairs_of
 from partita.smc.state.state import Settings
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
 WEIGHTS = {"marginal": 0, "exact": 1}
 ENOUGH = 10  # rows to fit a prior to
+DEPRECATED = "deprecated"  # the value of a parameter under its old name, unless it is given
 
 
 class SplitSMC(Clusterer):
@@ -60,9 +61,9 @@ class SplitSMC(Clusterer):
         default. Marginal weights are the paper's.
     merging : {"k-best", "multinomial"}
         How subproblems are joined: the heaviest combinations, exactly, or the paper's draw.
-    candidates : None, "auto" or callable
-        Which earlier observations a new one may join. None: all, and every cluster is scored exactly. A
-        function takes one observation, a row of ``X``, and returns its *keys*, each a str, an int, bytes or a
+    keys : None, "auto" or callable
+        What a new observation finds the earlier ones by that it may join. None: it meets all, and every cluster
+        is scored exactly. A function takes one observation, a row of ``X``, and returns its *keys*, each a str, an int, bytes or a
         tuple of these: only clusters near observations that share a key are scored, so that the cost of an
         observation does not grow with the number of clusters, and an observation without a match begins a
         cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
@@ -71,6 +72,8 @@ class SplitSMC(Clusterer):
         costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.
+    candidates : deprecated
+        The old name of ``keys``, until version 0.3.
 
     Attributes
     ----------
@@ -80,6 +83,9 @@ class SplitSMC(Clusterer):
         The whole posterior; see its methods for the questions it answers.
     model_ : Model
     alpha_ : float
+    diagnostics_ : Diagnostics
+        What the sampler has done: totals of candidates met, particles pooled and kept, subproblems merged and
+        split.
     n_features_in_ : int
 
     Examples
@@ -107,8 +113,9 @@ class SplitSMC(Clusterer):
         resampling: str = "greedy",
         weights: str | None = None,
         merging: str = "k-best",
-        candidates: Any = None,
+        keys: Any = None,
         random_state: Any = None,
+        candidates: Any = DEPRECATED,
     ) -> None:
         self.model = model
         self.alpha = alpha
@@ -117,8 +124,9 @@ class SplitSMC(Clusterer):
         self.resampling = resampling
         self.weights = weights
         self.merging = merging
-        self.candidates = candidates
+        self.keys = keys
         self.random_state = random_state
+        self.candidates = candidates
 
     # ------------------------------------------------------------------ learning
 
@@ -196,13 +204,13 @@ class SplitSMC(Clusterer):
             raise ValueError("constrain needs exact weights, and so greedy resampling")
         present = engine.present
         given = (("together", together), ("apart", apart))
-        bonds = bonds_from(
+        constraints = constraints_from(
             *(present[checked_pairs(name, pairs, len(present))].tolist() for name, pairs in given)
         )
-        changed = set(chain(*pairs_of(engine.bonds))) ^ set(chain(*pairs_of(bonds)))
+        changed = set(chain(*pairs_of(engine.constraints))) ^ set(chain(*pairs_of(constraints)))
         touched = np.array(sorted(changed), np.int64).reshape(-1, 2)
         with engine.changing(long=True):
-            condition(engine, bonds, touched)
+            constrain(engine, constraints, touched)
         return self
 
     def remove(self, i: int) -> Self:
@@ -239,7 +247,10 @@ class SplitSMC(Clusterer):
     def _start(self, X: Any, settings: Settings, log_alpha: float) -> Engine:
         model = self._own_model(X)
         width, seed = model.encoded_width(X), self._seed()
-        return engine_for(model, settings, n_features_of(X), width, log_alpha, seed, self.candidates)
+        return Engine(model, settings, n_features_of(X), width, log_alpha, seed, self._keys())
+
+    def _keys(self) -> Any:
+        return renamed("keys", self.keys, self.candidates)
 
     # ------------------------------------------------------------------ asking
 
@@ -258,6 +269,11 @@ class SplitSMC(Clusterer):
         """The concentration in use."""
         return self._fitted().alpha
 
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """What the sampler has done since it was made or loaded; printing it gives a summary."""
+        return self._fitted().diagnostics
+
     def predict_proba(self, X: Any) -> Floats:
         """Where would each row of ``X`` go, as one more observation? Changes nothing.
 
@@ -266,7 +282,7 @@ class SplitSMC(Clusterer):
         array of shape (n, K + 1)
             Column k < K: the probability that the row's cluster is cluster k of ``labels_``; a cluster that
             exists in other particles only counts for the labels of its members, in proportion. The last
-            column: the probability of a new cluster. With ``candidates`` a cluster that shares no key with
+            column: the probability of a new cluster. With ``keys`` a cluster that shares no key with
             the row has probability 0.
         """
         engine = self._fitted()
@@ -280,7 +296,7 @@ class SplitSMC(Clusterer):
         return np.where(best == probabilities.shape[1] - 1, -1, best)
 
     def candidate_report(self, X: Any, n: int = 200, random_state: Any = 0) -> CandidateReport:
-        """What do ``candidates`` miss? Compares them with scoring every cluster. Changes nothing.
+        """What do ``keys`` miss? Compares the candidates they lead to with scoring every cluster. Changes nothing.
 
         Takes as long as ``n`` rows of :meth:`predict_proba` without candidates.
 
@@ -297,7 +313,7 @@ class SplitSMC(Clusterer):
         --------
         >>> import numpy as np, partita as pt
         >>> X = np.array([[10.0 * (k % 500) + 0.1 * (k % 7)] for k in range(2500)])
-        >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-8), alpha=1.0, candidates="auto")
+        >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-8), alpha=1.0, keys="auto")
         >>> print(sampler.fit(X[:2000]).candidate_report(X[2000:]))
         probability reached: 100.0 %
         best cluster missed: 0.0 % of 200 rows
@@ -319,7 +335,13 @@ class SplitSMC(Clusterer):
         storage.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], model: Model | None = None, candidates: Any = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        model: Model | None = None,
+        keys: Any = None,
+        candidates: Any = DEPRECATED,
+    ) -> Self:
         """Read a sampler that :meth:`save` has written.
 
         Parameters
@@ -327,10 +349,12 @@ class SplitSMC(Clusterer):
         path : path
         model : Model, optional
             Needed for a model of your own; the built-in ones are stored in the file.
-        candidates : callable, optional
-            Needed where the sampler was made with a function for its candidates: that function.
+        keys : callable, optional
+            Needed where the sampler was made with a function for its keys: that function.
+        candidates : deprecated
+            The old name of ``keys``.
         """
-        return storage.load(cls, path, model, candidates)
+        return storage.load(cls, path, model, renamed("keys", keys, candidates))
 
     # ------------------------------------------------------------------ checks
 
@@ -366,11 +390,12 @@ class SplitSMC(Clusterer):
 class SMC(SplitSMC):
     """Sequential Monte Carlo without splitting (Fearnhead 2004): one subproblem holds everything.
 
-    Parameters and attributes as for :class:`SplitSMC`, without ``candidates``: there is nothing to choose.
+    Parameters and attributes as for :class:`SplitSMC`, without ``keys``: there is nothing to choose.
     """
 
     _splitting = False
-    candidates: ClassVar[None] = None  # type: ignore[misc]
+    keys: ClassVar[None] = None  # type: ignore[misc]
+    candidates: ClassVar[str] = DEPRECATED  # type: ignore[misc]
 
     def __init__(
         self,
@@ -411,14 +436,28 @@ class Greedy(SplitSMC):
         alpha: float | str = "auto",
         *,
         rejuvenation: int = 0,
-        candidates: Any = None,
+        keys: Any = None,
         random_state: Any = None,
+        candidates: Any = DEPRECATED,
     ) -> None:
         self.model = model
         self.alpha = alpha
         self.rejuvenation = rejuvenation
-        self.candidates = candidates
+        self.keys = keys
         self.random_state = random_state
+        self.candidates = candidates
+
+
+def renamed(name: str, value: Any, old: Any) -> Any:
+    """The value of a parameter, given under its name or under ``candidates``, the old one of ``keys``."""
+    if isinstance(old, str) and old == DEPRECATED:
+        return value
+    if value is not None:
+        raise ValueError(f"give {name} or candidates, its old name, not both")
+    warnings.warn(
+        f"candidates is now called {name}, and will be gone in 0.3", DeprecationWarning, stacklevel=4
+    )
+    return old
 
 
 def checkpoints(first: int, end: int) -> list[int]:

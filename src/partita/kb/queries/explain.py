@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 from sqlalchemy import Connection, select
 
 from partita._core.typing import Floats, Integers
@@ -27,11 +27,9 @@ from partita.kb.clustering import Clustering
 from partita.kb.queries.answers import Answer, Event, events, ids_of, numbers_of
 from partita.kb.store import tables
 from partita.models.records.record import OTHER, Record
-from partita.smc.black_box.engine import engine_for
-from partita.smc.moves.constrain import cluster_scores, explore
-from partita.smc.reading.particles import partitions, subproblem_of
-from partita.smc.state.constraints import bonds_from, pairs_of
-from partita.smc.state.state import Settings
+from partita.smc.moves.constrain import explore
+from partita.smc.reading.particles import partitions
+from partita.smc.state.constraints import constraints_from, pairs_of
 
 PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
 NETWORK = "language model"  # what it says beyond the steps before
@@ -59,9 +57,7 @@ class Explanation(Answer):
     log_odds: float  # the sum of the steps
     together: bool  # in the best clustering
     steps: list[Step]
-    clusters: list[
-        list[str]
-    ]  # of the best clustering, those that the alternative has not, as ids of fragments
+    clusters: list[list[str]]  # of the best clustering, those that the alternative has not, as ids of fragments
     alternative: list[list[str]]  # of the strongest alternative, those that the best clustering has not
     judgements: list[int]  # that have decided it, whatever the evidence
     events: list[Event]  # that the two fragments have caused
@@ -107,7 +103,7 @@ def hypotheses(
     """The best clusterings with ``a`` and ``b`` together and apart, and the log-odds of being together."""
     engine = clustering.engine
     with engine.lock:
-        slots = sorted({int(subproblem_of(engine.state, x)) for x in (a, b)})
+        slots = sorted({engine.subproblem_of(x) for x in (a, b)})
         generator = np.random.default_rng(0)
         found = {}
         for kind in (True, False):
@@ -141,13 +137,13 @@ def alternative(
     engine: Any, slots: list[int], a: int, b: int, together: bool, generator: np.random.Generator
 ) -> tuple[frozenset[Cluster], Floats]:
     """The best clustering of a kind that the particles do not hold, and its score."""
-    pairs = pairs_of(engine.bonds)
+    pairs = pairs_of(engine.constraints)
     extra = ([(a, b)], []) if together else ([], [(a, b)])
     try:
-        bonds = bonds_from(*(known + more for known, more in zip(pairs, extra, strict=True)))
+        constraints = constraints_from(*(known + more for known, more in zip(pairs, extra, strict=True)))
     except ValueError:  # a judgement rules it out; this is what would be without it
-        bonds = bonds_from(*extra)
-    found = explore(engine, slots, bonds, generator)
+        constraints = constraints_from(*extra)
+    found = explore(engine, slots, constraints, generator)
     return clusters_of(found.members, found.labels[0]), found.scores[:1]
 
 
@@ -171,7 +167,7 @@ def waterfall(
     prior = sum(sign * (log_alpha + math.lgamma(len(cluster))) for cluster, sign in signs)
     kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
     evidence = {}
-    for name in model._number:
+    for name in model.numbers:
         found = attribute_scores(clustering, name, [cluster for cluster, _ in signs])
         if found is not None:
             evidence[name] = float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
@@ -186,16 +182,16 @@ def difference(clustering: Clustering, joined: frozenset[Cluster], apart: frozen
     if not signs:
         return 0.0
     with engine.lock:
-        scores = cluster_scores(engine, [np.array(sorted(cluster)) for cluster, _ in signs])
+        scores = engine.scores([np.array(sorted(cluster)) for cluster, _ in signs])
     return math.fsum(sign * (log_alpha + score) for (_, sign), score in zip(signs, scores, strict=True))
 
 
 def presence_of(clustering: Clustering, cluster: Cluster) -> float:
     """What mentioning just these attributes adds to log p(c)."""
-    mentions = np.zeros(len(clustering.model._number), np.int64)
+    mentions = np.zeros(len(clustering.model.numbers), np.int64)
     for x in cluster:
         for name in mentioned(clustering.model, clustering.said(x)):
-            mentions[clustering.model._number[name]] += 1
+            mentions[clustering.model.numbers[name]] += 1
     return clustering.model.log_presence(mentions, len(cluster))
 
 
@@ -206,27 +202,21 @@ def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster])
     speaking = {x: part for x, part in parts.items() if part}
     if not speaking:
         return None
-    alone = Record(model.attributes, rate=0.0)
-    alone.check(1)
-    engine = engine_for(alone, Settings(1), 1, 2, 0.0, 0)
-    engine.store(engine.encode(list(speaking.values())))
-    place = {x: k for k, x in enumerate(speaking)}
-    sets = [np.array([place[x] for x in sorted(cluster) if x in place], np.int64) for cluster in clusters]
     scores = np.zeros(len(clusters))
-    some = [k for k, members in enumerate(sets) if len(members)]
-    sizes = np.array([len(sets[k]) for k in some])
-    scores[some] = cluster_scores(engine, [sets[k] for k in some]) - gammaln(sizes)
+    some = [k for k, cluster in enumerate(clusters) if cluster & speaking.keys()]
+    said = [[speaking[x] for x in sorted(clusters[k] & speaking.keys())] for k in some]
+    scores[some] = Record(model.attributes, rate=0.0).log_likelihood(said)
     return scores
 
 
 def mentioned(model: Record, fragment: dict[str, list[Any]]) -> set[str]:
     """The attributes of the model that a fragment mentions."""
-    return {name if name in model._number else OTHER for name in fragment}
+    return {name if name in model.numbers else OTHER for name in fragment}
 
 
 def only(model: Record, fragment: dict[str, list[Any]], name: str) -> dict[str, list[Any]]:
     """What a fragment says of one attribute of the model."""
-    return {key: said for key, said in fragment.items() if (key if key in model._number else OTHER) == name}
+    return {key: said for key, said in fragment.items() if (key if key in model.numbers else OTHER) == name}
 
 
 # ---------------------------------------------------------------------- in words
@@ -234,7 +224,7 @@ def only(model: Record, fragment: dict[str, list[Any]], name: str) -> dict[str, 
 
 def values_of(clustering: Clustering, fragment: dict[str, list[Any]], name: str) -> list[Any]:
     """What a fragment says of one step's attribute."""
-    if name not in clustering.model._number:
+    if name not in clustering.model.numbers:
         return []
     said = only(clustering.model, fragment, name)
     if name == OTHER:
@@ -250,8 +240,8 @@ def named(clustering: Clustering, clusters: Iterable[Cluster], ids: dict[int, st
 
 def deciding(connection: Connection, clustering: Clustering, a: int, b: int) -> list[int]:
     """The judgements that make two fragments be together, or apart."""
-    together, apart = pairs_of(clustering.engine.bonds)
-    free = pairs_of(bonds_from(together, []))[0]
+    together, apart = pairs_of(clustering.engine.constraints)
+    free = pairs_of(constraints_from(together, []))[0]
     groups = {x: x for pair in (*together, *apart) for x in pair}
     groups |= {x: first for first, x in free}
     if a not in groups or b not in groups:

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from partita._core.typing import Array, Floats, Integers
 from partita.kb.clustering import Clustering
 from partita.kb.queries.answers import Answer, entity_id, ids_of, numbers_of
-from partita.smc.reading.particles import first_members, partitions, subproblem_of
+from partita.smc.reading.particles import first_members, partitions
 
 PAIRS = 30  # that are weighed up of a subproblem, the least certain ones
 LARGEST = 500  # blocks of a subproblem that are looked at
@@ -55,7 +55,7 @@ def _weighed(clustering: Clustering, asked: list[Any], limit: int) -> list[tuple
     engine = clustering.engine
     losses = []
     for x in first_members(engine.state).tolist():
-        members, ids, scores = partitions(engine.state, int(subproblem_of(engine.state, x)))
+        members, ids, scores = partitions(engine.state, engine.subproblem_of(x))
         if len(scores) > 1:
             blocks, sizes, matrix, weights = as_blocks(ids, scores)
             losses.append((wrong_pairs(matrix, weights, sizes), x, members, blocks, sizes, matrix, weights))

@@ -15,6 +15,9 @@ from partita._core.checks import per_feature, positive
 from partita._core.kernel import inner
 from partita._core.typing import Floats
 from partita.models.base import CompiledModel
+from partita.models.numeric.evidence.categorical import BernoulliLearner
+from partita.models.registry import register
+from partita.models.scoring.families import Kernels
 
 
 class BernoulliFamily(NamedTuple):
@@ -96,6 +99,7 @@ def log_marginal(family, statistics, c, size, d):
     return result
 
 
+@register
 class Bernoulli(CompiledModel):
     """Binary features: each column is 1 with the cluster's own probability, with a Beta(a, b) prior.
 
@@ -111,6 +115,10 @@ class Bernoulli(CompiledModel):
     >>> pt.SplitSMC(pt.Bernoulli(a=0.2, b=0.2), alpha=1.0).fit_predict(X)
     array([0, 1, 0, 1])
     """
+
+    family_class = BernoulliFamily
+    kernels = Kernels(begin, gains, extend, reduce, join, log_marginal)
+    learner = BernoulliLearner
 
     def __init__(self, a: Any = 1.0, b: Any = 1.0) -> None:
         self.a = a

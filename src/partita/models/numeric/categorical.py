@@ -16,6 +16,9 @@ from partita._core.checks import positive
 from partita._core.kernel import inner
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
+from partita.models.numeric.evidence.categorical import CategoricalLearner
+from partita.models.registry import register
+from partita.models.scoring.families import Kernels
 
 
 class CategoricalFamily(NamedTuple):
@@ -103,6 +106,7 @@ def log_marginal(family, statistics, c, size, d):
     return result
 
 
+@register
 class Categorical(CompiledModel):
     """Categories: each column is drawn from the cluster's own distribution, with a Dirichlet prior.
 
@@ -121,6 +125,10 @@ class Categorical(CompiledModel):
     >>> pt.SplitSMC(pt.Categorical(n_categories=3, concentration=0.1), alpha=1.0).fit_predict(X)
     array([0, 0, 1, 1, 0])
     """
+
+    family_class = CategoricalFamily
+    kernels = Kernels(begin, gains, extend, reduce, join, log_marginal)
+    learner = CategoricalLearner
 
     def __init__(self, n_categories: Any = None, concentration: Any = 1.0) -> None:
         self.n_categories = n_categories

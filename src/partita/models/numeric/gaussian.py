@@ -21,7 +21,10 @@ from partita._core.checks import per_feature, positive, positive_number
 from partita._core.kernel import inner
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
+from partita.models.numeric.evidence.gaussian import GaussianLearner
 from partita.models.numeric.grid import grid_keys, reach
+from partita.models.registry import register
+from partita.models.scoring.families import Kernels
 
 
 class GaussianFamily(NamedTuple):
@@ -168,6 +171,7 @@ def log_marginal(family, statistics, c, size, d):
     return result - a * log_rates
 
 
+@register
 class Gaussian(CompiledModel):
     """Normal clusters with independent dimensions and a normal–inverse-gamma prior.
 
@@ -192,6 +196,10 @@ class Gaussian(CompiledModel):
     >>> pt.SplitSMC(pt.Gaussian(shape=2.0, rate=0.1, precision=0.01), alpha=1.0).fit_predict(X)
     array([0, 0, 1, 1, 0])
     """
+
+    family_class = GaussianFamily
+    kernels = Kernels(begin, gains, extend, reduce, join, log_marginal, enclose, ceiling)
+    learner = GaussianLearner
 
     def __init__(self, shape: float = 2.0, rate: Any = 0.5, mean: Any = 0.0, precision: float = 0.01) -> None:
         self.shape = shape

@@ -38,7 +38,7 @@ def grid_keys(name: str, points: Floats, distance: float) -> tuple[Integers, Int
     if d > DIMENSIONS:
         raise ValueError(
             f"{name} has keys of its own for up to {DIMENSIONS} columns, not {d}: give a function from an "
-            "observation to its keys, candidates=..."
+            "observation to its keys, keys=..."
         )
     keys = cells(points, distance)
     return np.arange(n + 1) * keys.shape[1], keys.ravel()

@@ -20,7 +20,10 @@ from partita._core.checks import per_feature, positive, positive_number
 from partita._core.kernel import inner
 from partita._core.typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
+from partita.models.numeric.evidence.multivariate import MultivariateLearner
 from partita.models.numeric.grid import grid_keys, reach
+from partita.models.registry import register
+from partita.models.scoring.families import Kernels
 
 
 class MultivariateFamily(NamedTuple):
@@ -225,6 +228,7 @@ def log_marginal(family, statistics, c, size, d):
     return result + 0.5 * d * math.log(precision / posterior_precision)
 
 
+@register
 class MultivariateGaussian(CompiledModel):
     """Normal clusters with any covariance and a normal–inverse-Wishart prior.
 
@@ -249,6 +253,10 @@ class MultivariateGaussian(CompiledModel):
     >>> pt.SplitSMC(pt.MultivariateGaussian(precision=0.01), alpha=1.0).fit_predict(X)
     array([0, 0, 1, 0, 1])
     """
+
+    family_class = MultivariateFamily
+    kernels = Kernels(begin, gains, extend, reduce, join, log_marginal, enclose, ceiling)
+    learner = MultivariateLearner
 
     def __init__(
         self, freedom: float | None = None, scale: Any = 1.0, mean: Any = 0.0, precision: float = 0.01

@@ -102,3 +102,22 @@ def is_missing(raw: Any) -> bool:
         return bool(raw != raw)
     except (TypeError, ValueError):  # the NA of pandas, which is neither equal nor unequal; arrays
         return type(raw).__name__ == "NAType"
+
+
+def are_fragments(X: Any) -> bool:
+    """Whether these are mappings, or a DataFrame with columns that are no numbers."""
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        return any(kind.kind not in "biuf" for kind in X.dtypes if hasattr(kind, "kind"))
+    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(x, Mapping) for x in X)
+
+
+class ReadFragment(dict[str, list[Any]]):
+    """A fragment that a record model has read: with what it says, as the model compares it.
+
+    Attributes
+    ----------
+    pairs : list of (attribute, value)
+        Attributes by their numbers in the model, values as parsed.
+    """
+
+    pairs: list[tuple[int, str]]

@@ -11,25 +11,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
-from partita._core.checks import label_codes, positive_number, whole
-from partita._core.kernel import kernel
+from partita._core.checks import positive_number, whole
 from partita._core.typing import Array
-from partita.learning.empirical_bayes import cluster
-from partita.learning.records import neighbourhoods
+from partita.models import registry
 from partita.models.base import plain
 from partita.models.records.corpus import END, LONGEST, START, UNKNOWN
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text, check_fragments
 from partita.models.records.text_model import TextModel
 from partita.models.records.vocabulary import Vocabulary
-from partita.models.scoring.families import begin, extend, log_marginal
-
-POWERS = (-1.0, -2.0, -3.0, -4.0, 0.0)  # of ten: concentrations to begin with, of equal ones the first
-STEPS = (0.5, 0.25)  # then, in both directions
+from partita.models.registry import register
 
 
+@register
 class Ngram(TextModel):
     """Texts, spelled letter by letter: each letter depends on the n − 1 before it, and on the cluster.
 
@@ -109,31 +104,10 @@ class Ngram(TextModel):
         With labels c maximises Σ_c log p(c). Without, it is the one with which the sampler does best on them,
         or on some thousand of them, as for other models (:mod:`partita.learning.empirical_bayes`).
         """
-        observations, order = self.validate(X), whole("n", self.n, 1)
-        said = [self._values(observation) for observation in observations]
-        counts = Counter(
-            gram for values in said for value in values for gram in grams(value[:LONGEST], order)
-        )
-        if not counts:
-            listed = ", ".join(sorted({repr(name) for fragment in observations for name in fragment}))
-            raise ValueError(
-                f"no fragment has the attribute {self.attribute!r}; there are {listed or 'none'}"
-            )
-        if labels is None:
-            best = best_concentration(self._with(1.0, counts), sample(observations, said))
-            return self._with(best, counts)
-        codes = label_codes("labels", labels)
-        if len(codes) != len(observations):
-            kind = "texts" if self.attribute is None else "fragments"
-            raise ValueError(f"labels has {len(codes)} entries, but there are {len(observations)} {kind}")
-        found = minimize_scalar(
-            lambda log_c: -evidence(self._with(float(np.exp(log_c)), counts), observations, codes),
-            bounds=(np.log(1e-6), np.log(1e3)),
-            method="bounded",
-        )
-        return self._with(float(np.exp(found.x)), counts)
+        fitted: Ngram = registry.taught(self, X, labels)
+        return fitted
 
-    def _with(self, concentration: float, counts: Mapping[str, float] | None) -> Ngram:
+    def with_prior(self, concentration: float, counts: Mapping[str, float] | None) -> Ngram:
         """The same model with another prior."""
         return Ngram(int(self.n), concentration, None if counts is None else dict(counts), self.attribute)
 
@@ -149,34 +123,6 @@ class Ngram(TextModel):
         model = cls(**contents)
         model.check(1)
         return model
-
-
-def sample(observations: list[Any], said: list[list[str]]) -> list[Any]:
-    """Some thousand observations at most, among them many that share rare words, in a random order.
-
-    ``said`` are the texts of each, folded.
-    """
-    pairs = [[(0, word) for word in {word for text in texts for word in text.split()}] for texts in said]
-    occurrences = Counter(word for words in pairs for _, word in words)
-    rows = np.random.default_rng(0).permutation(neighbourhoods(pairs, [occurrences]))
-    return [observations[row] for row in rows]
-
-
-def best_concentration(model: Ngram, observations: list[Any]) -> float:
-    """The c with which the sampler does best: from powers of ten on, by ever smaller steps."""
-    heights: dict[float, float] = {}
-
-    def height(log_c: float) -> float:
-        if log_c not in heights:
-            now = model._with(float(10.0**log_c), model.counts)
-            now.check(1)
-            heights[log_c] = cluster(now, observations, [np.arange(len(observations))])[0]
-        return heights[log_c]
-
-    best = max(POWERS, key=height)
-    for step in STEPS:
-        best = max((best, best - step, best + step), key=height)
-    return float(10.0**best)
 
 
 class Spelling:
@@ -246,26 +192,3 @@ def check_values(X: Any, attribute: str) -> list[dict[str, list[Any]]]:
             except ValueError as error:
                 raise ValueError(f"row {row}, attribute {attribute!r}: {error}") from None
     return fragments
-
-
-@kernel
-def log_evidence(family, statistics, data, labels, order):
-    """Σ_c log p(c) of clusters given by labels; ``order`` has the observations cluster by cluster."""
-    begin(family, statistics, np.int64(1))
-    total, size, parent = 0.0, np.int64(0), np.int64(0)
-    for k in range(order.shape[0]):
-        x = order[k]
-        extend(family, statistics, np.int64(1), parent, size, data, x)
-        size, parent = size + 1, np.int64(1)
-        if k + 1 == order.shape[0] or labels[order[k + 1]] != labels[x]:
-            total += log_marginal(family, statistics, np.int64(1), size, np.int64(1))
-            size, parent = np.int64(0), np.int64(0)
-    return total
-
-
-def evidence(model: Ngram, observations: list[Any], labels: Any) -> float:
-    """Σ_c log p(c) of the clusters that labels give."""
-    model.check(1)
-    data = model.encode(observations)
-    statistics = np.zeros((2, model.width(1)))
-    return float(log_evidence(model.family(1), statistics, data, labels, np.argsort(labels, kind="stable")))

@@ -10,15 +10,18 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from partita._core.typing import Array, Floats, Integers
+from partita.models import registry
 from partita.models.records.attributes import Attribute
-from partita.models.records.fragments import check_fragments
+from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.text_model import TextModel
 from partita.models.records.vocabulary import Vocabulary
+from partita.models.registry import register
 
 OTHER = "*"  # the attribute that stands for those not in the schema
 NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 
+@register
 class Record(TextModel):
     """A product of attribute models: the likelihood of what fragments say of one entity.
 
@@ -114,9 +117,8 @@ class Record(TextModel):
         Record
             A new model; this one is left as it is.
         """
-        from partita.learning.records import fit_prior
-
-        return fit_prior(self, self.validate(X), labels)
+        fitted: Record = registry.taught(self, X, labels)
+        return fitted
 
     # ------------------------------------------------------------------ for the samplers
 
@@ -126,7 +128,7 @@ class Record(TextModel):
             model.check(name)
         if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
-        self._number = {name: number for number, name in enumerate(names)}
+        self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
         self._vocabulary = Vocabulary(models, self._expected(names))
 
@@ -172,37 +174,41 @@ class Record(TextModel):
         return float(logsumexp(of_types) - mentions.sum() * np.log(rates[0] + size))
 
     def validate(self, X: Any) -> list[Any]:
-        for name, used in zip(*self._modelled(), strict=True):
+        names, models = self._modelled()
+        for name, used in zip(names, models, strict=True):
             used.check(name)
-        attributes = self.attributes or {}
-        fragments = check_fragments(X)
-        for row, fragment in enumerate(fragments):
-            for name, values in list(fragment.items()):
-                known = name if name in attributes else OTHER
-                if known not in attributes:
-                    listed = ", ".join(map(repr, attributes))
-                    raise ValueError(f"row {row}: unknown attribute {name!r}; the schema has {listed}")
-                model = attributes[known]
-                if model is None:
-                    del fragment[name]
+        number = {name: a for a, name in enumerate(names)}
+        fragments = []
+        for row, given in enumerate(check_fragments(X)):
+            fragment = ReadFragment()
+            fragment.pairs = []
+            for name, values in given.items():
+                a = self._place(row, name, number)
+                if a is None:
                     continue
-                for value in values:
-                    try:
-                        model.parse(value)
-                    except ValueError as error:
-                        raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+                prefix = "" if name in number else f"{name} "
+                try:
+                    fragment.pairs += [(a, prefix + models[a].parse(value)) for value in values]
+                except ValueError as error:
+                    raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+                fragment[name] = values
+            fragments.append(fragment)
         return fragments
 
-    def _pairs(self, observation: Mapping[str, list[Any]]) -> Iterable[tuple[int, str]]:
-        number, models = self._number, self._models
-        for name, values in observation.items():
-            a = number.get(name)
-            if a is not None:
-                for value in values:
-                    yield a, models[a].parse(value)
-            elif OTHER in number and name not in (self.attributes or {}):
-                for value in values:
-                    yield number[OTHER], f"{name} {models[number[OTHER]].parse(value)}"
+    def _place(self, row: int, name: str, number: Mapping[str, int]) -> int | None:
+        """The number of the attribute that models what is called ``name``; None if it is ignored."""
+        attributes = self.attributes or {}
+        known = name if name in attributes else OTHER
+        if known not in attributes:
+            listed = ", ".join(map(repr, attributes))
+            raise ValueError(f"row {row}: unknown attribute {name!r}; the schema has {listed}")
+        return number.get(known)
+
+    def held(self, X: Any) -> list[Any]:
+        return [dict(fragment) for fragment in X]
+
+    def _pairs(self, observation: ReadFragment) -> Iterable[tuple[int, str]]:
+        return observation.pairs
 
 
 def share_of(presence: Mapping[str, float], name: str) -> float:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
-from partita.models.records.tables import WIDTH
+from partita.models.records import urns
+from partita.models.records.tables import WIDTH, filled_tables, kept_tables
 from partita.models.records.urns import UrnFamily
 from partita.models.records.vocabulary import Vocabulary
 
@@ -15,6 +16,8 @@ from partita.models.records.vocabulary import Vocabulary
 class TextModel(CompiledModel):
     """Base of the models whose clusters are tables of counts of values, words and letters."""
 
+    family_class = UrnFamily
+    kernels = urns.KERNELS
     reads_rows: ClassVar[bool] = False
     always_possible: ClassVar[bool] = True  # whatever is said, it has a probability
     _vocabulary: Vocabulary
@@ -41,3 +44,12 @@ class TextModel(CompiledModel):
     def keys(self, X: Any) -> tuple[Integers, Integers]:
         """Keys of candidates: values and words, and how words begin, of each attribute."""
         return self._vocabulary.keys([self._pairs(observation) for observation in X])
+
+    def kept_tables(self, family: UrnFamily) -> tuple[Integers, Integers]:
+        """The contents of a family's tables, as plain arrays."""
+        found: tuple[Integers, Integers] = kept_tables(family.tables)
+        return found
+
+    def with_tables(self, family: UrnFamily, pool: Integers, free: Integers) -> UrnFamily:
+        """The family with tables of such contents."""
+        return family._replace(tables=filled_tables(pool, free))

@@ -49,6 +49,7 @@ from partita.models.records.tables import (
     place,
 )
 from partita.models.records.values import log_sum, values_gain
+from partita.models.scoring.families import Kernels
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
@@ -730,3 +731,6 @@ def log_marginal(family, statistics, c, size, d):
         else:
             total += log_total(family, a, feature, n)
     return total
+
+
+KERNELS = Kernels(begin, gains, extend, reduce, join, log_marginal)

@@ -1,52 +1,58 @@
-"""Compiled likelihoods: what the sampler's kernels call for the built-in models.
+"""Compiled likelihoods: what the samplers' kernels call for a compiled model.
 
 To the kernels a model is a *family*: a named tuple of hyperparameters, whose class says which compiled
 functions apply. They are chosen by that class when a kernel is compiled, so a stream of one model compiles
 and runs nothing of the others, and no function is ever passed into a cached kernel. All work in place on rows
-of ``statistics``, one row a cluster:
-
-- ``begin(family, statistics, d)``: the row of the empty cluster, row 0;
-- ``gains(family, statistics, ids, first, last, data, x, out)``: log|c| + log p(x | c) for the clusters
-  c = ids[first:last], into out[c], from what the others have prepared; log p(x) for the empty cluster;
-- ``extend(family, statistics, child, parent, size, data, x)``: the row of parent ∪ {x};
-- ``reduce(family, statistics, child, parent, size, data, x)``: the row of the parent without x; false where
-  cancellation would cost accuracy, and the caller then builds the row from the members;
-- ``join(family, statistics, child, first, second, size_first, size_second, d)``: the row of a union;
-- ``log_marginal(family, statistics, c, size, d)``: log p(c) of a row that one of the others has written.
-
-A family may also offer a *ceiling*, so that the clusters of a subproblem need not be scored where none of
-them can matter. Of all clusters of a subproblem it keeps a *hull*, a row as wide as those of ``statistics``:
-
-- ``enclose(family, statistics, ids, first, last, hulls, s, d)``: the hull of ids[first:last] into row s;
-- ``ceiling(family, hulls, s, data, x)``: up to rounding, no less than the gain of any enclosed cluster.
-
-It must be near the gains to be of use. Texts and records have none: one from the highest counts of features
-was 6 to 30 nats too high and cost as much as it saved, as no cluster has what all of them have together.
+of ``statistics``, one row a cluster; :class:`Kernels` says what each does. ``@register`` on the model makes them
+known here.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 from numba.extending import overload
 
 from partita._core.kernel import INNER
-from partita.models.numeric import bernoulli, categorical, gaussian, multivariate
-from partita.models.records import urns
+from partita.models.registry import FAMILIES
 
-MODULES: dict[type, ModuleType] = {
-    gaussian.GaussianFamily: gaussian,
-    multivariate.MultivariateFamily: multivariate,
-    categorical.CategoricalFamily: categorical,
-    bernoulli.BernoulliFamily: bernoulli,
-    urns.UrnFamily: urns,
-}
-CEILINGS: dict[type, ModuleType] = {
-    gaussian.GaussianFamily: gaussian,
-    multivariate.MultivariateFamily: multivariate,
-}
+
+class Kernels(NamedTuple):
+    """The compiled functions of a family, each decorated with ``inner``.
+
+    Attributes
+    ----------
+    begin : (family, statistics, d)
+        Write the row of the empty cluster, row 0.
+    gains : (family, statistics, ids, first, last, data, x, out)
+        log|c| + log p(x | c) for the clusters c = ids[first:last], into out[c], from what the others have
+        prepared; log p(x) for the empty cluster.
+    extend : (family, statistics, child, parent, size, data, x)
+        Write the row of parent ∪ {x}; ``size`` counts the parent's members. Child and parent may be the same.
+    reduce : (family, statistics, child, parent, size, data, x)
+        Write the row of the parent without x; return false where cancellation would cost accuracy, and the
+        caller then builds the row from the members.
+    join : (family, statistics, child, first, second, size_first, size_second, d)
+        Write the row of a union; the child may be one of the two.
+    log_marginal : (family, statistics, c, size, d)
+        log p(c) of a row that one of the others has written.
+    enclose : (family, statistics, ids, first, last, hulls, s, d), optional
+        Write a *hull* of the clusters ids[first:last] into row s of ``hulls``, as wide as ``statistics``.
+    ceiling : (family, hulls, s, data, x), optional
+        Up to rounding no less than the gain of any enclosed cluster, so that the clusters of a subproblem need
+        not be scored where none of them can matter. It must be near the gains to be of use: one for records,
+        from the highest counts of features, was 6 to 30 nats too high and cost as much as it saved.
+    """
+
+    begin: Any
+    gains: Any
+    extend: Any
+    reduce: Any
+    join: Any
+    log_marginal: Any
+    enclose: Any = None
+    ceiling: Any = None
 
 
 def begin(family: Any, statistics: Any, d: Any) -> None:
@@ -94,13 +100,16 @@ def ceiling(family: Any, hulls: Any, s: Any, data: Any, x: Any) -> Any:
 
 def has_ceiling(family: Any) -> bool:
     """Whether the family of this type has hulls and ceilings."""
-    return isinstance(family, types.BaseNamedTuple) and family.instance_class in CEILINGS
+    return (
+        isinstance(family, types.BaseNamedTuple)
+        and FAMILIES[family.instance_class].kernels.ceiling is not None
+    )
 
 
 def _implementation(family: Any, name: str) -> Any:
     """What the type of ``family`` asks for; None if it is no family."""
     if isinstance(family, types.BaseNamedTuple):
-        return getattr(MODULES[family.instance_class], name).py_func
+        return getattr(FAMILIES[family.instance_class].kernels, name).py_func
     return None
 
 
@@ -136,9 +145,9 @@ def _log_marginal(family, statistics, c, size, d):
 
 @overload(enclose, jit_options=INNER)
 def _enclose(family, statistics, ids, first, last, hulls, s, d):
-    return CEILINGS[family.instance_class].enclose.py_func
+    return _implementation(family, "enclose")
 
 
 @overload(ceiling, jit_options=INNER)
 def _ceiling(family, hulls, s, data, x):
-    return CEILINGS[family.instance_class].ceiling.py_func
+    return _implementation(family, "ceiling")

@@ -10,7 +10,7 @@ there. It is the surrogate's part to guess well, and never to decide: the result
 a time, bit for bit.
 
 With a surrogate, log p(x | c) ≈ log p(x) + b·[log p′(x | c) − log p′(x)] under its likelihood p′, where b is
-learnt (:mod:`partita.smc.black_box.foresight`). Without one, p(c ∪ {x, y}) ≈ p(c ∪ {x})·p(c ∪ {y}) / p(c), x being the
+learnt (:mod:`partita.smc.black_box.lookahead`). Without one, p(c ∪ {x, y}) ≈ p(c ∪ {x})·p(c ∪ {y}) / p(c), x being the
 latest member; where even that is unknown, a rehearsal only looks at what observations need as things stand.
 """
 
@@ -20,102 +20,126 @@ import copy
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from partita._core.typing import Floats, Integers
+from partita.models.scoring.black_box import Asker
 from partita.models.scoring.evaluator import Sets, ascending, key_of
-from partita.smc.black_box.engine import BlackBoxEngine
-from partita.smc.black_box.surrogate import tables
+from partita.smc.loops.python import PythonLoop
+from partita.smc.state.clusters import StateClusters
 from partita.smc.state.index import branched
+from partita.smc.state.names import no_names
 from partita.smc.state.state import assemble, dismantle, shared_of
 from partita.smc.steps.step import options
-
-EMPTY = np.zeros(1, np.int64)  # the empty cluster
 
 
 class Unforeseen(Exception):
     """There is nothing to guess from."""
 
 
-class Rehearsal(BlackBoxEngine):
-    """A copy of an engine that guesses what its black box would say.
+class Rehearsal:
+    """Lets observations come in on a copy of an engine, with guesses for what its black box would say.
 
     Parameters
     ----------
-    engine : BlackBoxEngine
+    engine : Engine
         It is about to place an observation, and stays as it is.
     """
 
-    def __init__(self, engine: BlackBoxEngine) -> None:
-        parts, counts, settings, log_alpha, random, _ = dismantle(engine.state)
-        copies, (index, bonds) = tuple(part.copy() for part in parts), shared_of(engine.state)
-        state = assemble(copies, counts, settings, log_alpha, np.uint64(random), branched(index), bonds)
-        own = {"_state": state, "surrogate": copy.copy(engine.surrogate), "_placing": (-1, -1)}
-        self.__dict__ = engine.__dict__ | own
-        self.present_one = engine._placing[0]
-        self.wanted: dict[bytes, Integers] = {}
-        self.guessed: dict[bytes, float] = {}
-        self.order = np.argsort(self.numbers)  # in a replay they come in another one
+    def __init__(self, engine: Any) -> None:
+        self.present_one = engine.loop.placing[0]
+        self.engine = branch(engine)
+        self.guesser = self.engine.scorer.asker = Guesser(self.engine, engine.scorer.asker.foresight)
 
     def wanted_until(self, end: int) -> Sets:
         """The sets that are not remembered and are needed until there are ``end`` observations, it seems."""
+        engine, last = self.engine, min(end, len(self.engine.scorer.numbers))
         with np.errstate(all="ignore"):  # −inf is a guess like any other
             try:
-                self._go_on(min(end, len(self.numbers)))
+                self._go_on(last)
             except Unforeseen:
-                if self._placing[0] == self.n_observations:
-                    self._look(range(self.n_observations + 1, min(end, len(self.numbers))))
+                if engine.loop.placing[0] == engine.n_observations:
+                    self._look(range(engine.n_observations + 1, last))
             except Exception:
                 pass  # it will fail when its turn comes, and be named
-        return self.wanted
+        return self.guesser.wanted
 
     def _go_on(self, end: int) -> None:
         """Place the present observation and those that follow, until there are ``end``."""
-        if self.present_one < self.n_observations:  # it has been taken out, to come in again
-            self._put_in(self.present_one, "rehearsal")
-            self.look_back(self.rounds_left)
-        while self.n_observations < end:
-            self.run(self.n_observations + 1)
+        engine = self.engine
+        if self.present_one < engine.n_observations:  # it has been taken out, to come in again
+            engine.loop.put_in(self.present_one, "rehearsal")
+            engine.look_back(engine.rounds_left)
+        while engine.n_observations < end:
+            engine.run(engine.n_observations + 1)
 
     def _look(self, observations: range) -> None:
         """Want what some observations would need if they were next."""
+        loop = self.engine.loop
         for x in observations:
-            self._placing = x, options(self.state, x)
+            loop.placing = x, options(self.engine.state, x)
             try:
-                self.log_marginals_with(self.stored(x), "rehearsal")
+                loop.weigh_stored(x, "rehearsal")
             except Unforeseen:
                 continue
 
-    # ------------------------------------------------------------------ guesses
 
-    def _log_marginals_joined(
-        self, sets: list[Integers], ids: Integers, row: Floats, who: str, remember: bool
-    ) -> Floats:
+def branch(engine: Any) -> Any:
+    """A copy of an engine with a state of its own, which shares what does not change."""
+    parts, counts, settings, log_alpha, random, _ = dismantle(engine.state)
+    copies, (index, constraints, _, totals) = tuple(part.copy() for part in parts), shared_of(engine.state)
+    shared = branched(index), constraints, no_names(), totals.copy()
+    other = object.__new__(type(engine))
+    state = assemble(copies, counts, settings, log_alpha, np.uint64(random), *shared)
+    other.__dict__ = engine.__dict__ | {"_state": state, "scorer": copy.copy(engine.scorer)}
+    other.loop = PythonLoop(other)
+    return other
+
+
+class Guesser(Asker):
+    """Answers as remembered, and where nothing is, with a guess; notes what it had to guess.
+
+    Parameters
+    ----------
+    engine : Engine
+        A copy, on which observations come in.
+    foresight : Foresight
+        How far to trust the surrogate.
+    """
+
+    def __init__(self, engine: Any, foresight: Any) -> None:
+        super().__init__(engine.scorer.evaluator)
+        self.engine, self.foresight = engine, foresight
+        self.wanted: dict[bytes, Integers] = {}
+        self.guessed: dict[bytes, float] = {}
+        self.numbers: Integers = engine.scorer.numbers
+        self.order = np.argsort(self.numbers)  # in a replay they come in another one
+
+    def joined(self, sets: list[Integers], ids: Integers, data: Floats, who: str, remember: bool) -> Floats:
         keys, members, values = self._known(sets)
         unknown = np.isnan(values)
         if unknown.any():
-            if self.surrogate is None:
+            if self.engine.scorer.surrogate is None:
                 guesses = values.copy()
                 for k in np.flatnonzero(unknown).tolist():  # first x alone: most often nothing is known of it
                     guesses[k] = self._as_if_independent(members[k], sets[0][0])
             else:
-                fit = self._fit(ids, row, who)
-                alone = tables(self.state)[2][0] if unknown[0] else values[0]
-                guesses = alone + np.append(0.0, self._before(ids) + fit)
+                clusters, others = StateClusters(self.engine.state), ids[1:]
+                fit = self._fit(clusters, others, data, who)
+                alone = clusters.gain[0] if unknown[0] else values[0]
+                guesses = alone + np.append(0.0, clusters.log_p(others) + fit)
             self._guess(keys, values, guesses, unknown)
         return values
 
-    def _log_marginals_left(
-        self, sets: list[Integers], ids: Integers, x: int, before: Floats, who: str
-    ) -> Floats:
+    def left(self, sets: list[Integers], ids: Integers, x: int, before: Floats, who: str) -> Floats:
         keys, _, values = self._known(sets)
         unknown = np.isnan(values)
         if unknown.any():
-            if self.surrogate is None:
+            if self.engine.scorer.surrogate is None:
                 raise Unforeseen
-            fit = self._fit(ids, self.stored(x).data, who)
+            clusters = StateClusters(self.engine.state)
+            fit = self._fit(clusters, ids, clusters.data[x], who)
             alone = self._known([self.numbers[x : x + 1]])[2][0]
-            guesses = before - fit - (tables(self.state)[2][0] if np.isnan(alone) else alone)
+            guesses = before - fit - (clusters.gain[0] if np.isnan(alone) else alone)
             self._guess(keys, values, guesses, unknown)
         return values
 
@@ -138,17 +162,11 @@ class Rehearsal(BlackBoxEngine):
         for k in np.flatnonzero(unknown).tolist():
             self.guessed[keys[k]] = float(values[k])
 
-    def _before(self, ids: Integers) -> Floats:
-        """log p(c) of clusters in the state."""
-        clusters = tables(self.state)[1]
-        return clusters["score"][ids] - gammaln(clusters["size"][ids])
-
-    def _fit(self, ids: Integers, row: Floats, who: str) -> Floats:
-        """By the surrogate, log p(x | c) − log p(x); leaves its log p(x) in the gain of the empty cluster."""
-        assert self.surrogate is not None
-        self.surrogate.gains(self.state, np.append(EMPTY, ids), row, who)
-        _, clusters, gain, _ = tables(self.state)
-        return self.foresight.trust * (gain[ids] - np.log(clusters["size"][ids]) - gain[0])
+    def _fit(self, clusters: StateClusters, ids: Integers, row: Floats, who: str) -> Floats:
+        """log p(x | c) − log p(x), as the surrogate's gains would have it."""
+        both, gain = np.append(0, ids), clusters.gain
+        gain[both] = self.engine.scorer.surrogate.gains(clusters, both, row, who)
+        return self.foresight.trust * (gain[ids] - np.log(clusters.sizes[ids]) - gain[0])
 
     def _as_if_independent(self, members: Integers, y: int) -> float:
         """log p(c) as if the latest member and ``y`` were independent given the others."""

@@ -24,6 +24,7 @@ from partita._core.hashing import scramble
 from partita._core.kernel import kernel
 from partita._core.typing import Array, Integers
 from partita.smc.state.index import filled_index, new_index
+from partita.smc.state.names import no_names
 from partita.smc.state.state import (
     ARRAYS,
     BLOCK,
@@ -31,6 +32,7 @@ from partita.smc.state.state import (
     COUNTS,
     OBSERVATION,
     SUBPROBLEM,
+    TOTALS,
     Settings,
     assemble,
     dismantle,
@@ -50,6 +52,10 @@ PACKED: dict[str, np.dtype[Any]] = {
     "key_counts": np.dtype("<i8"),
     "keys": np.dtype("<i8"),
 }
+LEFT_OUT = (
+    "data",
+    "statistics",
+)  # of families with tables: numbers that are good for one vocabulary, or pool
 DIMENSIONS = {name: 2 if name in ("data", "shapes", "statistics") else 1 for name in PACKED}
 
 
@@ -230,7 +236,7 @@ def unpack(
     settings: Settings,
     log_alpha: float,
     random: int,
-    bonds: Any,
+    constraints: Any,
 ) -> Any:
     """The state that :func:`pack` has packed.
 
@@ -240,7 +246,7 @@ def unpack(
         Arrays, which have passed :func:`check`.
     empty : array
         Statistics of the empty cluster.
-    next_alpha, settings, log_alpha, random, bonds
+    next_alpha, settings, log_alpha, random, constraints
         What has the same names in the state.
     """
     slots, rows, columns, clusters = packed["shapes"].T
@@ -280,7 +286,8 @@ def unpack(
     starts = np.append(0, np.cumsum(packed["key_counts"]))
     index = filled_index(starts, packed["keys"]) if len(starts) > 1 else new_index(0)
     options = np.array(settings, np.int64)
-    return assemble(arrays, numbers, options, log_alpha, np.uint64(random), index, bonds)
+    shared = index, constraints, no_names(), np.zeros(len(TOTALS), np.int64)
+    return assemble(arrays, numbers, options, log_alpha, np.uint64(random), *shared)
 
 
 def _observations(members: Integers, sizes: Integers) -> Array:
@@ -331,3 +338,16 @@ def _clusters(scores: Array, sizes: Integers, matrix: Integers, rows: Integers, 
     clusters["score"][1:] = scores
     np.add.at(clusters["size"], pairs // len(sizes), sizes[pairs % len(sizes)])
     return clusters
+
+
+def without_rows(packed: dict[str, Array]) -> dict[str, Array]:
+    """A packed state of a family with tables, as files hold it."""
+    return packed | {name: packed[name][:, :0] for name in LEFT_OUT}
+
+
+def with_room(packed: dict[str, Array], n_encoded: int, width: int) -> dict[str, Array]:
+    """What :func:`without_rows` has returned, with room for the data and statistics that it lacks."""
+    if any(packed[name].shape[1] for name in LEFT_OUT):
+        raise ValueError("data or statistics where there are none")
+    n, n_clusters = (len(packed[name]) for name in LEFT_OUT)
+    return packed | {"data": np.zeros((n, n_encoded)), "statistics": np.zeros((n_clusters, width))}

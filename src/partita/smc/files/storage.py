@@ -20,30 +20,35 @@ from typing import Any
 import numpy as np
 
 from partita._core.typing import Array
-from partita._estimator import copied
-from partita.models.base import CompiledModel, Model, plain
+from partita.models.base import CompiledModel, Model, copied, plain
 from partita.models.black_box import BlackBox
-from partita.models.numeric.bernoulli import Bernoulli
-from partita.models.numeric.categorical import Categorical
-from partita.models.numeric.gaussian import Gaussian
-from partita.models.numeric.multivariate import MultivariateGaussian
-from partita.models.records.ngram import Ngram
-from partita.models.records.record import Record
-from partita.smc.black_box.engine import BlackBoxEngine, engine_for
-from partita.smc.engine import Engine, views
+from partita.models.registry import MODELS
+from partita.models.scoring.black_box import BlackBoxScorer
+from partita.smc.engine import Engine
 from partita.smc.files import observations
-from partita.smc.files.packing import DIMENSIONS, PACKED, check, live_slots, pack, require, unpack
-from partita.smc.state.constraints import bonds_among, bonds_from, pairs_of
+from partita.smc.files.packing import (
+    DIMENSIONS,
+    PACKED,
+    check,
+    live_slots,
+    pack,
+    require,
+    unpack,
+    with_room,
+    without_rows,
+)
+from partita.smc.state.access import used_clusters
+from partita.smc.state.clusters import StateClusters
+from partita.smc.state.constraints import constraints_among, constraints_from, pairs_of
+from partita.smc.state.keys import EVERYTHING
+from partita.smc.state.rebuild import rebuild_rows
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
-from partita.smc.state.tabled import has_tables, rebuild_rows, with_room, without_rows
+from partita.smc.steps.candidates import candidates_of_row
 
 MAGIC = b"PARTITA"
 VERSION = 3
 SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
-BUILT_IN: tuple[type[CompiledModel], ...]
-BUILT_IN = (Gaussian, MultivariateGaussian, Categorical, Bernoulli, Ngram, Record)
-MODELS = {model.__name__: model for model in BUILT_IN}
 LIMITS = {  # of the settings, in their order
     "particles": (1, 2**31),
     "resampling": (0, 3),
@@ -70,11 +75,13 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
     engine, model = sampler._fitted(), sampler.model_
     _, counts, settings, log_alpha, random, _ = dismantle(engine.state)
     arrays, known = pack(engine.state), engine.observations
-    if has_tables(engine.compiled):
+    if has_tables(engine):
         arrays = without_rows(arrays)
     parameters = {name: value for name, value in sampler.get_params(deep=False).items() if name != "model"}
-    if callable(parameters.get("candidates")):
-        parameters["candidates"] = FUNCTION
+    parameters.pop("candidates", None)
+    if "keys" in parameters:  # files have it under the name it had at first
+        keys = parameters.pop("keys")
+        parameters["candidates"] = FUNCTION if callable(keys) else keys
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None  # a generator's state is in ``random`` by now
     header = {
@@ -88,8 +95,8 @@ def save(sampler: Any, path: str | PathLike[str]) -> None:
         "feature_names": [str(name) for name in getattr(sampler, "feature_names_in_", [])],
         "next_alpha": int(counts[COUNTS.index("next_alpha")]),
         "settings": settings.tolist(),
-        "candidates": FUNCTION if callable(engine.candidates) else engine.candidates,
-        "bonds": pairs_of(bonds_among(engine.bonds, engine.present)),
+        "candidates": FUNCTION if callable(engine.finds_by) else engine.finds_by,
+        "bonds": pairs_of(constraints_among(engine.constraints, engine.present)),
         "log_alpha": float(log_alpha).hex(),
         "random": int(random),
         "arrays": {name: list(array.shape) for name, array in arrays.items()},
@@ -136,11 +143,11 @@ def is_built_in(model: Any) -> bool:
 # ---------------------------------------------------------------------- reading
 
 
-def load(kind: Any, path: str | PathLike[str], model: Model | None, candidates: Any) -> Any:
+def load(kind: Any, path: str | PathLike[str], model: Model | None, keys: Any) -> Any:
     """Read a sampler of class ``kind`` from ``path``."""
     header, arrays = read(Path(path))
     try:
-        return _sampler(kind, header, arrays, model, candidates, path)
+        return _sampler(kind, header, arrays, model, keys, path)
     except FileError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -189,7 +196,7 @@ def _whole(value: Any, low: int = 0, high: int = 2**62) -> int:
 
 
 def _sampler(
-    kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, candidates: Any, path: Any
+    kind: Any, header: dict[str, Any], arrays: dict[str, Array], model: Any, keys: Any, path: Any
 ) -> Any:
     """The sampler that a file describes, or an error of any kind."""
     if header["sampler"] != kind.__name__:
@@ -197,9 +204,10 @@ def _sampler(
     model = _model(header, model, path)
     parameters, stored = dict(header["parameters"]), header["candidates"]
     require(stored in (None, "auto", FUNCTION), "candidates")
-    check_given(candidates, stored, parameters, path)
-    if parameters.get("candidates") == FUNCTION:  # which may have been set since the last fit
-        parameters["candidates"] = candidates
+    check_given(keys, stored, parameters, path)
+    if "candidates" in parameters:
+        kept = parameters.pop("candidates")
+        parameters["keys"] = keys if kept == FUNCTION else kept  # it may have been set since the last fit
     sampler = kind(model=None if header["learnt_model"] is True else model, **parameters)
     n_features, names = _whole(header["n_features"], 1), header["feature_names"]
     if model.reads_rows:
@@ -209,18 +217,18 @@ def _sampler(
         sampler.feature_names_in_ = np.array(names, dtype=object)
     sampler.model_ = copied(model)  # with a cache or vocabulary of its own
     sampler._engine = _engine(
-        header, arrays, sampler.model_, n_features, candidates if stored == FUNCTION else stored, path
+        header, arrays, sampler.model_, n_features, keys if stored == FUNCTION else stored, path
     )
     return sampler
 
 
 def _engine(
-    header: dict[str, Any], arrays: dict[str, Array], model: Any, n_features: int, candidates: Any, path: Any
+    header: dict[str, Any], arrays: dict[str, Array], model: Any, n_features: int, keys: Any, path: Any
 ) -> Engine:
     """The engine that a file describes, or an error of any kind."""
     settings = _settings(header)
-    require(candidates is None or settings.splitting, "candidates")
-    require((candidates is not None) == (len(arrays["key_counts"]) > 0), "key_counts")
+    require(keys is None or settings.splitting, "candidates")
+    require((keys is not None) == (len(arrays["key_counts"]) > 0), "key_counts")
     require(arrays["shapes"][:, 1] <= settings.particles, "shapes")
     log_alpha = float.fromhex(header["log_alpha"])
     require(math.isfinite(log_alpha), "log_alpha")
@@ -228,27 +236,27 @@ def _engine(
     model.check(n_features)
     found = _observations(header, model, n_features, len(arrays["data"]))
     width = _encoded_width(model, n_features, found, arrays["data"])
-    engine = engine_for(model, settings, n_features, width, log_alpha, 0, candidates)
+    engine = Engine(model, settings, n_features, width, log_alpha, 0, keys)
     empty = dict(zip(ARRAYS, dismantle(engine.state)[0], strict=True))["statistics"][0]
-    if has_tables(engine.compiled):
+    if has_tables(engine):
         arrays = with_room(arrays, width, len(empty))
     if len(empty) != arrays["statistics"].shape[1]:
         raise FileError(f"{path} does not fit the model: it has other statistics")
     next_alpha = _whole(header["next_alpha"])
     random = _whole(header["random"], high=2**64 - 1)
-    bonds = _bonds(header["bonds"], len(arrays["data"]))
-    engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random, bonds)
+    constraints = _constraints(header["bonds"], len(arrays["data"]))
+    engine.state = unpack(arrays, empty, next_alpha, settings, log_alpha, random, constraints)
     if found is not None:
         _restore(engine, found, path)
-    if not isinstance(engine, BlackBoxEngine):
+    if not isinstance(engine.scorer, BlackBoxScorer):
         _check_data(engine, path)
     return engine
 
 
-def _bonds(kept: Any, n: int) -> Any:
-    """The bonds among n observations, or an error of any kind."""
+def _constraints(kept: Any, n: int) -> Any:
+    """The constraints among n observations, or an error of any kind."""
     together, apart = ([(_whole(x, high=n - 1), _whole(y, high=n - 1)) for x, y in pairs] for pairs in kept)
-    return bonds_from(together, apart)
+    return constraints_from(together, apart)
 
 
 def _settings(header: dict[str, Any]) -> Settings:
@@ -299,36 +307,51 @@ def _encoded_width(model: Model, n_features: int, found: Any, data: Array) -> in
 
 def _restore(engine: Engine, found: Any, path: Any) -> None:
     """Give an engine its observations, which must be those whose numbers the file holds, if it holds any."""
-    encoded, data = engine.encode(found), views(engine.state)[3]
-    numbers = encoded.data if isinstance(engine, BlackBoxEngine) else encoded
-    if has_tables(engine.compiled):
+    encoded, data = engine.encode(found), StateClusters(engine.state).data
+    numbers = engine.scorer.data_of(encoded)
+    if engine.compiled is not None and has_tables(engine):
         data[:] = numbers
-        rebuild_rows(engine.state, engine.compiled, live_slots(engine.state))
+        rebuild_rows(engine.state, engine.compiled.family, live_slots(engine.state))
     require(np.array_equal(numbers, data), "observations")
     engine.keep(found)
-    if isinstance(engine, BlackBoxEngine):
-        engine.numbers = engine.evaluator.add(encoded.observations)
-        if not engine.agrees(TRIED):
+    if isinstance(engine.scorer, BlackBoxScorer):
+        engine.scorer.store(encoded, 0)
+        if not agrees(engine):
             raise FileError(f"{path} was made with another score than that of the model given")
 
 
+def agrees(engine: Engine) -> bool:
+    """Whether a black box still says of the smallest clusters what the state keeps of them."""
+    candidates_of_row(engine.state, *EVERYTHING, 0)
+    clusters = StateClusters(engine.state)
+    ids = used_clusters(engine.state)[1:]
+    ids = ids[np.argsort(clusters.sizes[ids], kind="stable")[:TRIED]]
+    sets = [engine.scorer.numbers[held] for held in clusters.members(ids)]
+    found = engine.scorer.evaluator.log_marginals(sets, "clusters")
+    return np.allclose(found, clusters.log_p(ids), rtol=1e-6, atol=1e-6)
+
+
+def has_tables(engine: Engine) -> bool:
+    """Whether the state's rows of statistics point into tables, which files do not hold."""
+    return engine.compiled is not None and engine.compiled.has_tables
+
+
 def check_given(given: Any, stored: Any, parameters: dict[str, Any], path: Any) -> None:
-    """Raise FileError unless ``load`` was given a function for the candidates if and only if it needs one."""
+    """Raise FileError unless ``load`` was given a function for the keys if and only if it needs one."""
     if FUNCTION in (stored, parameters.get("candidates")):
         if not callable(given):
-            raise FileError(
-                f"{path} was made with a function for its candidates: pass it, load(path, candidates=...)"
-            )
+            raise FileError(f"{path} was made with a function for its keys: pass it, load(path, keys=...)")
     elif given is not None and given != stored:
-        raise FileError(f"{path} was made with candidates={stored!r}, not {given!r}")
+        raise FileError(f"{path} was made with keys={stored!r}, not {given!r}")
 
 
 def _check_data(engine: Engine, path: Any) -> None:
     """The observations must be possible under the model, and a user's model the one it was."""
-    statistics, clusters, _, data, _ = views(engine.state)
+    clusters = StateClusters(engine.state)
     if isinstance(engine.model, CompiledModel):
-        engine.model.check_encoded(data)
+        engine.model.check_encoded(clusters.data)
         return
-    found = engine.model.log_marginal(statistics[1:, :-1], clusters["size"][1:].astype(np.float64))
-    if not np.allclose(found, statistics[1:, -1], rtol=1e-9, atol=1e-9):
+    statistics = clusters.statistics[1:]
+    found = engine.model.log_marginal(statistics[:, :-1], clusters.sizes[1:].astype(np.float64))
+    if not np.allclose(found, statistics[:, -1], rtol=1e-9, atol=1e-9):
         raise FileError(f"{path} was made with other hyperparameters than those of the model given")

@@ -1,8 +1,8 @@
-"""Conditioning a posterior on bonds: partitions that break them go, the best that keep them come in.
+"""Conditioning a posterior on constraints: partitions that break them go, the best that keep them come in.
 
-Of the subproblems that new bonds touch, all that must share a cluster are taken as one. Old particles that
-keep the bonds stay candidates. *Grafts* of those that do not, in which the clusters of observations that must
-be together are joined, and *replays*, in which the observations come again under the bonds, those with bonds
+Of the subproblems that new constraints touch, all that must share a cluster are taken as one. Old particles that
+keep the constraints stay candidates. *Grafts* of those that do not, in which the clusters of observations that must
+be together are joined, and *replays*, in which the observations come again under the constraints, those with constraints
 first, are the new ones. The m best of all are kept: exact where m is no less than the number of partitions.
 """
 
@@ -12,27 +12,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._core.kernel import kernel
 from partita._core.typing import Array, Floats, Integers
-from partita.smc.moves.install import install, room_for, take_clusters
+from partita.smc.moves.install import install
 from partita.smc.moves.refine import run_again
 from partita.smc.moves.rows import best_of, product
-from partita.smc.reading.particles import partitions, subproblem_of
-from partita.smc.state.constraints import bonds_among, parts_of
-from partita.smc.state.state import grown, new_seed
+from partita.smc.reading.particles import partitions
+from partita.smc.state.constraints import constraints_among, parts_of
+from partita.smc.state.state import new_seed
 
 REPLAYS = 4
 
 
-def condition(engine: Any, bonds: Any, touched: Integers) -> None:
-    """Replace the bonds, and bring the subproblems of the observations ``touched`` in line with them.
+def constrain(engine: Any, constraints: Any, touched: Integers) -> None:
+    """Replace the constraints, and bring the subproblems of the observations ``touched`` in line with them.
 
-    These are observations whose bonds have changed; those that are not in the state are passed over.
+    These are observations whose constraints have changed; those that are not in the state are passed over.
     """
-    engine.bonds = bonds
+    engine.constraints = constraints
     found = affected(engine, touched)
     if not found:
-        return  # and nothing is drawn: to load bonds is to change nothing
+        return  # and nothing is drawn: to load constraints is to change nothing
     generator = np.random.default_rng(int(new_seed(engine.state)))
     for subproblems in found:
         reconsider(engine, subproblems, generator)
@@ -40,7 +39,7 @@ def condition(engine: Any, bonds: Any, touched: Integers) -> None:
 
 def affected(engine: Any, touched: Integers) -> list[list[int]]:
     """Lists of subproblems to be taken as one: those of observations touched together, or of one group."""
-    observations, groups, _ = parts_of(engine.bonds)
+    observations, groups, _ = parts_of(engine.constraints)
     present = set(engine.present.tolist())
     companions: dict[int, list[int]] = {}
     for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
@@ -50,14 +49,14 @@ def affected(engine: Any, touched: Integers) -> list[list[int]]:
     found: list[set[int]] = []
     for pair in touched.reshape(-1, 2).tolist():
         reached = {y for x in pair if x in present for y in (x, *companions.get(group_of.get(x, -1), ()))}
-        slots = {int(subproblem_of(engine.state, x)) for x in reached}
+        slots = {engine.subproblem_of(x) for x in reached}
         apart = [other for other in found if not other & slots]
         found = [*apart, slots.union(*(other for other in found if other & slots))] if slots else found
     return [sorted(slots) for slots in found]
 
 
 class Explored(NamedTuple):
-    """Partitions of some observations that conform to bonds, the best first."""
+    """Partitions of some observations that conform to constraints, the best first."""
 
     members: Integers
     labels: Integers  # (rows, members)
@@ -67,28 +66,30 @@ class Explored(NamedTuple):
 
 
 def reconsider(engine: Any, subproblems: list[int], generator: np.random.Generator) -> None:
-    """Make one of some subproblems, and keep the best of its partitions that conform to the bonds."""
-    found = explore(engine, subproblems, engine.bonds, generator)
+    """Make one of some subproblems, and keep the best of its partitions that conform to the constraints."""
+    found = explore(engine, subproblems, engine.constraints, generator)
     weight = np.exp(found.scores - found.scores[0])
     worth_joining = found.crossing[0] or weight[found.crossing].sum() * engine.particles > weight.sum()
     if len(subproblems) == 1 or worth_joining or not found.conformed:
         install(engine, subproblems, found.members, found.labels, found.scores)
 
 
-def explore(engine: Any, subproblems: list[int], bonds: Any, generator: np.random.Generator) -> Explored:
-    """The best partitions, taking subproblems as one, that conform to bonds; changes nothing."""
+def explore(
+    engine: Any, subproblems: list[int], constraints: Any, generator: np.random.Generator
+) -> Explored:
+    """The best partitions, taking subproblems as one, that conform to constraints; changes nothing."""
     engine.need(subproblems)
     old = [partitions(engine.state, s) for s in subproblems]
     members = np.concatenate([observations for observations, _, _ in old])
     border = np.cumsum([len(observations) for observations, _, _ in old])[:-1]
     labels, scores = product([part[1:] for part in old], engine.particles)
-    local = parts_of(bonds_among(bonds, members))
+    local = parts_of(constraints_among(constraints, members))
     kept = np.array([conforms(row, *local) for row in labels], bool)
     options = [(labels[kept], scores[kept]), *grafts(engine, members, labels[~kept], local)]
     others = np.delete(np.arange(len(members)), local[0])
     for _ in range(REPLAYS):
         order = np.concatenate([local[0], generator.permutation(others)])
-        found, values = run_again(engine, members[order], generator, bonds)
+        found, values = run_again(engine, members[order], generator, constraints)
         found[:, order] = found.copy()
         options.append((found, values))
     labels, scores, best = best_of(options, engine.particles)
@@ -97,7 +98,7 @@ def explore(engine: Any, subproblems: list[int], bonds: Any, generator: np.rando
 
 
 def conforms(row: Integers, observations: Integers, groups: Integers, apart: Integers) -> bool:
-    """Whether a partition, as labels, keeps the bonds."""
+    """Whether a partition, as labels, keeps the constraints."""
     cluster: dict[int, int] = {}
     for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
         if cluster.setdefault(group, row[x]) != row[x]:
@@ -136,33 +137,4 @@ def grafts(
 def score_of(engine: Any, members: Integers, row: Integers) -> float:
     """The score Σ_c [log α + lgamma(|c|) + log p(c)] of a partition of some observations, as labels."""
     clusters = [members[row == label] for label in np.unique(row)]
-    return float(sum(cluster_scores(engine, clusters)) + len(clusters) * np.log(engine.alpha))
-
-
-def cluster_scores(engine: Any, clusters: list[Integers]) -> Floats:
-    """lgamma(|c|) + log p(c) of sets of observations, which need not be in any particle."""
-    while not room_for(engine.state, 0, 0, len(clusters)):
-        engine.state = grown(engine.state)
-    ids = take_clusters(engine.state, len(clusters))
-    try:
-        engine.fill_all(ids, clusters)
-        return scores_of(engine.state, ids)
-    finally:
-        give_back(engine.state, ids)
-
-
-@kernel
-def scores_of(state, ids):
-    """The scores of clusters."""
-    scores = np.empty(ids.shape[0])
-    for k in range(ids.shape[0]):
-        scores[k] = state.clusters[ids[k]].score
-    return scores
-
-
-@kernel
-def give_back(state, ids):
-    """Free clusters that no particle holds."""
-    for k in range(ids.shape[0] - 1, -1, -1):
-        state.clusters[ids[k]].size = state.free_cluster
-        state.free_cluster = ids[k]
+    return float(sum(engine.scores(clusters)) + len(clusters) * np.log(engine.alpha))

@@ -98,3 +98,32 @@ def commit(state, old, members, block, matrix, weight):
         state.observations[head].previous = x
         state.blocks[b].size += 1
     split(state, old, blocks, matrix, weight)
+
+
+def scores_of_sets(engine: Any, clusters: list[Integers]) -> Floats:
+    """lgamma(|c|) + log p(c) of sets of observations, which need not be in any particle."""
+    while not room_for(engine.state, 0, 0, len(clusters)):
+        engine.state = grown(engine.state)
+    ids = take_clusters(engine.state, len(clusters))
+    try:
+        engine.fill_all(ids, clusters)
+        return scores_of(engine.state, ids)
+    finally:
+        give_back(engine.state, ids)
+
+
+@kernel
+def scores_of(state, ids):
+    """The scores of clusters."""
+    scores = np.empty(ids.shape[0])
+    for k in range(ids.shape[0]):
+        scores[k] = state.clusters[ids[k]].score
+    return scores
+
+
+@kernel
+def give_back(state, ids):
+    """Free clusters that no particle holds."""
+    for k in range(ids.shape[0] - 1, -1, -1):
+        state.clusters[ids[k]].size = state.free_cluster
+        state.free_cluster = ids[k]

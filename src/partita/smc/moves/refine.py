@@ -17,8 +17,8 @@ from partita._core.kernel import kernel
 from partita._core.typing import Floats, Integers
 from partita.smc.moves.install import install
 from partita.smc.moves.rows import best_of, product
-from partita.smc.reading.particles import first_members, partitions, subproblem_of
-from partita.smc.state.constraints import bonds_among
+from partita.smc.reading.particles import first_members, partitions
+from partita.smc.state.constraints import constraints_among
 from partita.smc.state.state import Settings, dismantle, new_seed
 from partita.smc.steps.update import find_bounds
 
@@ -26,14 +26,14 @@ from partita.smc.steps.update import find_bounds
 def refine(engine: Any) -> None:
     """One sweep: replay every subproblem, alone and with its neighbour, in random order."""
     first = first_members(engine.state)
-    engine.need([subproblem_of(engine.state, x) for x in first])
+    engine.need([engine.subproblem_of(x) for x in first])
     generator = np.random.default_rng(int(new_seed(engine.state)))
     for x in generator.permutation(first):
-        s = subproblem_of(engine.state, x)
+        s = engine.subproblem_of(x)
         members = partitions(engine.state, s)[0]
         if len(members) > 1:
             replay(engine, [s], generator)
-            s = subproblem_of(engine.state, x)
+            s = engine.subproblem_of(x)
             members = partitions(engine.state, s)[0]
         other = neighbour(engine, s, int(generator.choice(members)))
         if other >= 0:
@@ -58,20 +58,20 @@ def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) 
 
 
 def run_again(
-    engine: Any, members: Integers, generator: np.random.Generator, bonds: Any = None
+    engine: Any, members: Integers, generator: np.random.Generator, constraints: Any = None
 ) -> tuple[Integers, Floats]:
     """The best partitions of ``members`` that a fresh sampler finds in this order, and their scores.
 
-    They conform to ``bonds`` among the observations of the engine; to its own, unless others are given.
+    They conform to ``constraints`` among the observations of the engine; to its own, unless others are given.
     """
     _, _, settings, log_alpha, _, _ = dismantle(engine.state)
     quiet = Settings(*settings.tolist())._replace(rejuvenation=0, learn_alpha=0)
     seed = int(generator.integers(2**31))
     fresh = engine.like(quiet, log_alpha, seed)
     fresh.replayed = members
-    fresh.bonds = bonds_among(engine.bonds if bonds is None else bonds, members)
+    fresh.constraints = constraints_among(engine.constraints if constraints is None else constraints, members)
     fresh.run(fresh.store(engine.stored(members)))
-    found = [partitions(fresh.state, subproblem_of(fresh.state, x)) for x in first_members(fresh.state)]
+    found = [partitions(fresh.state, fresh.subproblem_of(x)) for x in first_members(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
     order = np.concatenate([observations for observations, _, _ in found])
     labels[:, order] = labels.copy()

@@ -8,12 +8,6 @@ from partita._core.kernel import kernel
 
 
 @kernel
-def subproblem_of(state, x):
-    """The subproblem of observation ``x``."""
-    return state.blocks[state.observations[x].block].subproblem
-
-
-@kernel
 def first_members(state):
     """One observation of each subproblem."""
     found = np.empty(state.n_subproblems, np.int64)

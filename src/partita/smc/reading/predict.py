@@ -103,6 +103,6 @@ def predictive(engine: Any, encoded: Floats, labels: Integers, keys: Keys = EVER
         if engine.family is not None:
             spread_rows(engine.state, engine.family, encoded, *keys, of_observation, out)
             return out
-        for k in engine.weigh_rows(encoded, keys):
+        for k in engine.loop.weigh_rows(encoded, keys):
             spread_scored(engine.state, of_observation, out[k])
     return out

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from partita._core.typing import Array, Floats, Integers
-from partita.smc.reading.particles import subproblem_of
 from partita.smc.reading.predict import predictive
 from partita.smc.steps.candidates import candidates_of_row
 
@@ -51,7 +50,7 @@ def candidate_report(engine: Any, rows: Integers, X: Any, labels: Integers) -> C
     reached, missed, scored = np.empty(len(X)), np.zeros(len(X), bool), np.empty(len(X), np.int64)
     with engine.lock:
         first = engine.present[np.unique(labels, return_index=True)[1]]
-        home = np.array([subproblem_of(engine.state, x) for x in first.tolist()])  # of each cluster
+        home = np.array([engine.subproblem_of(x) for x in first.tolist()])  # of each cluster
         for k in range(len(X)):
             exact = predictive(engine, encoded[k : k + 1], labels)[0]
             met = candidates_of_row(engine.state, *keys, k)

@@ -1,12 +1,12 @@
-"""Bonds: observations that must be together, or apart, whatever the data say.
+"""Constraints: observations that must be together, or apart, whatever the data say.
 
-A posterior that is conditioned on bonds is the same posterior over fewer partitions. So they only rule out
+A posterior that is conditioned on constraints is the same posterior over fewer partitions. So they only rule out
 where an observation may go: one that must be with another joins its cluster in every particle, one that must
 be apart from another joins none that holds it. As nothing but a new observation ever brings clusters
-together, what conforms to the bonds goes on to do so as data arrive.
+together, what conforms to the constraints goes on to do so as data arrive.
 
 Observations that must be together, directly or through others, form a *group*; two groups may have to be
-apart. :mod:`partita.smc.moves.constrain` brings a posterior in line with new bonds.
+apart. :mod:`partita.smc.moves.constrain` brings a posterior in line with new constraints.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ from partita._core.kernel import inner, kernel
 from partita._core.typing import Integers
 
 FIELDS = [
-    ("observations", types.int64[::1]),  # those that have bonds, in ascending order
+    ("observations", types.int64[::1]),  # those that have constraints, in ascending order
     ("groups", types.int64[::1]),  # the group of each
     ("apart", types.int64[:, ::1]),  # pairs of groups, each pair both ways round
 ]
 
 
 @structref.register
-class BondsType(types.StructRef):  # type: ignore[misc]
-    """Numba's type of :class:`Bonds`."""
+class ConstraintsType(types.StructRef):  # type: ignore[misc]
+    """Numba's type of :class:`Constraints`."""
 
     def preprocess_fields(self, fields):
         """Fields are declared with their final types."""
         return fields
 
 
-class Bonds(structref.StructRefProxy):  # type: ignore[misc]
-    """The bonds, as kernels see them; ``FIELDS`` says what is in it."""
+class Constraints(structref.StructRefProxy):  # type: ignore[misc]
+    """The constraints, as kernels see them; ``FIELDS`` says what is in it."""
 
 
-structref.define_boxing(BondsType, Bonds)
-BONDS = BondsType(FIELDS)
-
-
-@kernel
-def new_bonds(observations, groups, apart):
-    """Bonds from the arrays they consist of."""
-    bonds = structref.new(BONDS)
-    bonds.observations, bonds.groups, bonds.apart = observations, groups, apart
-    return bonds
+structref.define_boxing(ConstraintsType, Constraints)
+CONSTRAINTS = ConstraintsType(FIELDS)
 
 
 @kernel
-def parts_of(bonds):
-    """The arrays that bonds consist of."""
-    return bonds.observations, bonds.groups, bonds.apart
+def new_constraints(observations, groups, apart):
+    """Constraints from the arrays they consist of."""
+    constraints = structref.new(CONSTRAINTS)
+    constraints.observations, constraints.groups, constraints.apart = observations, groups, apart
+    return constraints
 
 
-def no_bonds() -> Any:
+@kernel
+def parts_of(constraints):
+    """The arrays that constraints consist of."""
+    return constraints.observations, constraints.groups, constraints.apart
+
+
+def no_constraints() -> Any:
     """Nothing is ruled out."""
-    return new_bonds(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
+    return new_constraints(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
 
 
-def bonds_from(together: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> Any:
-    """Bonds from pairs of observations; ValueError for a pair that must be both together and apart."""
+def constraints_from(together: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> Any:
+    """Constraints from pairs of observations; ValueError for a pair that must be both together and apart."""
     group: dict[int, int] = {}
 
     def find(x: int) -> int:
@@ -87,12 +87,12 @@ def bonds_from(together: Iterable[tuple[int, int]], apart: Iterable[tuple[int, i
         pairs |= {(first, second), (second, first)}
     observations = np.array(sorted(group), np.int64)
     groups = np.array([find(x) for x in observations.tolist()], np.int64)
-    return new_bonds(observations, groups, np.array(sorted(pairs), np.int64).reshape(-1, 2))
+    return new_constraints(observations, groups, np.array(sorted(pairs), np.int64).reshape(-1, 2))
 
 
-def pairs_of(bonds: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def pairs_of(constraints: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """As few pairs as say the same: those that are together, and those that are apart."""
-    observations, groups, apart = parts_of(bonds)
+    observations, groups, apart = parts_of(constraints)
     members = list(zip(observations.tolist(), groups.tolist(), strict=True))
     first = {group: x for x, group in reversed(members)}
     together = [(first[group], x) for x, group in members if first[group] != x]
@@ -100,38 +100,38 @@ def pairs_of(bonds: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     return together, sorted((min(pair), max(pair)) for pair in pairs)
 
 
-def bonds_among(bonds: Any, members: Integers) -> Any:
-    """The bonds among some observations, by their places in ``members``."""
-    observations, groups, apart = parts_of(bonds)
+def constraints_among(constraints: Any, members: Integers) -> Any:
+    """The constraints among some observations, by their places in ``members``."""
+    observations, groups, apart = parts_of(constraints)
     if not len(observations):
-        return bonds
+        return constraints
     order = np.argsort(members, kind="stable")
     place = np.searchsorted(observations, members[order])
     place[place == len(observations)] = 0
     held = observations[place] == members[order]
     at = np.argsort(order[held], kind="stable")
-    return new_bonds(order[held][at], groups[place[held]][at], apart)
+    return new_constraints(order[held][at], groups[place[held]][at], apart)
 
 
 @inner
-def place_of(bonds, x):
-    """Where ``x`` is among the observations that have bonds; −1 if it has none."""
-    low, high = 0, bonds.observations.shape[0]
+def place_of(constraints, x):
+    """Where ``x`` is among the observations that have constraints; −1 if it has none."""
+    low, high = 0, constraints.observations.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if bonds.observations[middle] < x:
+        if constraints.observations[middle] < x:
             low = middle + 1
         else:
             high = middle
-    found = low < bonds.observations.shape[0] and bonds.observations[low] == x
+    found = low < constraints.observations.shape[0] and constraints.observations[low] == x
     return low if found else -1
 
 
 @inner
-def must_be_apart(bonds, first, second):
+def must_be_apart(constraints, first, second):
     """Whether two groups must be apart."""
-    for k in range(bonds.apart.shape[0]):
-        if bonds.apart[k, 0] == first and bonds.apart[k, 1] == second:
+    for k in range(constraints.apart.shape[0]):
+        if constraints.apart[k, 0] == first and constraints.apart[k, 1] == second:
             return True
     return False
 
@@ -148,12 +148,12 @@ def confine(state, x):
 
     Returns that observation; −1 if there is none.
     """
-    bonds = state.bonds
-    at = place_of(bonds, x)
+    constraints = state.constraints
+    at = place_of(constraints, x)
     if at >= 0:
-        for k in range(bonds.observations.shape[0]):
-            y = bonds.observations[k]
-            if bonds.groups[k] == bonds.groups[at] and is_in(state, y, x):
+        for k in range(constraints.observations.shape[0]):
+            y = constraints.observations[k]
+            if constraints.groups[k] == constraints.groups[at] and is_in(state, y, x):
                 state.candidates[0] = state.blocks[state.observations[y].block].subproblem
                 state.n_candidates = 1
                 return y
@@ -163,15 +163,15 @@ def confine(state, x):
 @inner
 def rule_out(state, x, companion):
     """Set the gains of all clusters that ``x`` must not join to −inf, once it has been scored."""
-    bonds = state.bonds
-    at = place_of(bonds, x)
+    constraints = state.constraints
+    at = place_of(constraints, x)
     if at < 0:
         return
     if companion >= 0:
         keep_only(state, companion)
-    for k in range(bonds.observations.shape[0]):
-        y = bonds.observations[k]
-        if is_in(state, y, x) and must_be_apart(bonds, bonds.groups[at], bonds.groups[k]):
+    for k in range(constraints.observations.shape[0]):
+        y = constraints.observations[k]
+        if is_in(state, y, x) and must_be_apart(constraints, constraints.groups[at], constraints.groups[k]):
             block = state.blocks[state.observations[y].block]
             sub = state.subproblems[block.subproblem]
             first = sub.cells + sub.columns + sub.clusters + block.column

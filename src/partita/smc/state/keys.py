@@ -21,18 +21,17 @@ Keys = tuple[Integers, Integers]  # where the codes of each row start and the la
 EVERYTHING: Keys = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # no candidates in use: meet them all
 
 
-def key_function(candidates: Any, model: Model) -> Callable[[Any], Keys] | None:
-    """From rows to keys, as the parameter ``candidates`` asks for; None if it does not."""
-    if candidates is None:
+def key_function(keys: Any, model: Model) -> Callable[[Any], Keys] | None:
+    """From rows to keys, as the parameter ``keys`` asks for; None if it does not."""
+    if keys is None:
         return None
-    if isinstance(candidates, str) and candidates == "auto":
+    if isinstance(keys, str) and keys == "auto":
         return partial(codes_of_model, model)
-    if not callable(candidates):
+    if not callable(keys):
         raise ValueError(
-            'candidates must be None, "auto" or a function from an observation to its keys, '
-            f"got {candidates!r}"
+            f'keys must be None, "auto" or a function from an observation to its keys, got {keys!r}'
         )
-    return partial(codes_of_rows, candidates)
+    return partial(codes_of_rows, keys)
 
 
 def codes_of_rows(function: Callable[[Any], Any], X: Any) -> Keys:
@@ -41,9 +40,7 @@ def codes_of_rows(function: Callable[[Any], Any], X: Any) -> Keys:
     for row, x in enumerate(X):
         found = function(x)
         if isinstance(found, str | bytes) or not hasattr(found, "__iter__"):
-            raise TypeError(
-                f"row {row}: candidates must return several keys, a list of them say, got {found!r}"
-            )
+            raise TypeError(f"row {row}: keys must return several keys, a list of them say, got {found!r}")
         try:
             own = sorted({code(key) for key in found})
         except TypeError as error:

@@ -34,8 +34,9 @@ from numba.experimental import structref
 from partita._core.kernel import inner, kernel
 from partita._core.sorting import descending
 from partita._core.typing import Array
-from partita.smc.state.constraints import BONDS, no_bonds
+from partita.smc.state.constraints import CONSTRAINTS, no_constraints
 from partita.smc.state.index import INDEX, new_index
+from partita.smc.state.names import NAMES, no_names
 
 OBSERVATION = np.dtype([("block", "i8"), ("next", "i8"), ("previous", "i8")])
 BLOCK = np.dtype([("head", "i8"), ("size", "i8"), ("subproblem", "i8"), ("column", "i8")])
@@ -82,6 +83,17 @@ COUNTS = (  # how much of the arrays is in use; the free entries of each kind fo
 )
 
 
+TOTALS = (  # what steps have done since the sampler was made or loaded, all observations together
+    "steps",  # observations placed, those that were taken out and placed again included
+    "candidates",  # subproblems met
+    "scored",  # clusters scored
+    "pooled",  # putative particles pooled
+    "kept",  # particles retained
+    "merged",  # subproblems joined with another
+    "split",  # subproblems split off
+)
+
+
 class Settings(NamedTuple):
     """What decides how a state develops."""
 
@@ -101,7 +113,9 @@ FIELDS = [
     ("log_alpha", types.float64),
     ("random", types.uint64),  # state of the random number generator
     ("index", INDEX),  # from keys to observations, where candidates are in use
-    ("bonds", BONDS),  # which observations must be together, or apart
+    ("constraints", CONSTRAINTS),  # which observations must be together, or apart
+    ("names", NAMES),  # of the clusters in the best clustering, where somebody follows it
+    ("totals", types.int64[::1]),  # what has happened so far, by the names of ``TOTALS``
     # Working memory, which carries nothing from one step to the next:
     ("tick", types.int64),  # the last mark used in ``seen``
     ("gain", types.float64[::1]),  # per cluster: log|c| + log p(x | c)
@@ -110,13 +124,14 @@ FIELDS = [
     ("candidates", types.int64[::1]),  # the subproblems that x is scored against, in order of their slots
     ("n_candidates", types.int64),
     ("met", types.int64[::1]),  # per subproblem: mark of the last look-up that found it
-    ("met_at", types.int64[::1]),  # per subproblem: the how manieth it was to be found
+    ("met_at", types.int64[::1]),  # per subproblem: its place in the order in which they were found
     ("bound", types.float64[::1]),  # per candidate's slot: the largest gain of its clusters, or more
     ("late", types.boolean[::1]),  # per candidate's slot: whether its clusters have yet to be scored
     ("hulls", types.float64[:, ::1]),  # per subproblem: what a family's ceiling needs; none until one asks
     ("enclosed", types.boolean[::1]),  # per subproblem: whether it has its hull
     ("share", types.float64[::1]),  # per candidate's slot: of the retained weight
     ("dropped", types.boolean[::1]),  # per candidate's slot: whether it holds too little of it
+    ("n_scored", types.int64),  # clusters scored in this step
     ("created", types.int64[:, ::1]),  # clusters made in this step, and the cluster each extends
     ("n_created", types.int64),
     ("written", types.int64[::1]),  # the slots that this step has written
@@ -145,7 +160,7 @@ STATE = StateType(FIELDS)
 
 
 @kernel
-def assemble(parts, counts, settings, log_alpha, random, index, bonds):
+def assemble(parts, counts, settings, log_alpha, random, index, constraints, names, totals):
     """A state from its parts: the arrays, the counts and the settings in the order of their names above."""
     state = structref.new(STATE)
     state.data, state.observations, state.blocks, state.clusters = parts[0], parts[1], parts[2], parts[3]
@@ -159,8 +174,9 @@ def assemble(parts, counts, settings, log_alpha, random, index, bonds):
     state.particles, state.resampling, state.merging = settings[0], settings[1], settings[2]
     state.exact, state.splitting = settings[3], settings[4]
     state.rejuvenation, state.learn_alpha = settings[5], settings[6]
-    state.log_alpha, state.random, state.index, state.bonds = log_alpha, random, index, bonds
-    state.tick, state.n_created = 0, 0
+    state.log_alpha, state.random, state.index, state.constraints = log_alpha, random, index, constraints
+    state.names, state.totals = names, totals
+    state.tick, state.n_created, state.n_scored = 0, 0, 0
     n = state.clusters.shape[0]
     state.gain, state.seen, state.child = np.empty(n), np.zeros(n, np.int64), np.empty(n, np.int64)
     n = state.subproblems.shape[0]
@@ -196,14 +212,19 @@ def dismantle(state):
 
 @kernel
 def shared_of(state):
-    """The index and the bonds, which are shared and not copied."""
-    return state.index, state.bonds
+    """The index, the constraints, the names and the totals, which are shared and not copied."""
+    return state.index, state.constraints, state.names, state.totals
 
 
 @inner
 def n_present(state):
     """The number of observations that have not been removed."""
     return state.n_observations - state.n_removed
+
+
+def unshared() -> tuple[Any, Any, Any]:
+    """Constraints, names and totals to begin with."""
+    return no_constraints(), no_names(), np.zeros(len(TOTALS), np.int64)
 
 
 def new_state(
@@ -230,7 +251,7 @@ def new_state(
     numbers = np.array(list(counts.values()), np.int64)
     index = new_index(int(indexed))
     options = np.array(settings, np.int64)
-    return assemble(parts, numbers, options, float(log_alpha), np.uint64(seed), index, no_bonds())
+    return assemble(parts, numbers, options, float(log_alpha), np.uint64(seed), index, *unshared())
 
 
 def _longer(array: Array, size: int) -> Array:

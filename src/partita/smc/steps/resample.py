@@ -2,7 +2,8 @@
 
 In: the putative particles. Out: the *retained* ones with normalised log-weights, heaviest first, from the
 subproblems worth joining. Subproblems whose share of the retained weight is at most 1/m are dropped (never
-the heaviest): a merge would discard them again. Greedy resampling then fills up to m from those that stay.
+the heaviest; :func:`find_light`): a merge would discard them again. After greedy resampling the update is made
+once more, to fill up to m from those that stay.
 
 Greedy takes the m heaviest, which is nearest to the pool in KL(p̂‖p). Three unbiased schemes are there for
 comparison; where they draw a particle more than once, its weights add up:
@@ -22,7 +23,7 @@ import numpy as np
 from partita._core.kernel import inner
 from partita._core.sorting import descending
 from partita.smc.state.state import uniform
-from partita.smc.steps.update import Particles, pool_putative
+from partita.smc.steps.update import Particles
 
 GREEDY, MULTINOMIAL, STRATIFIED, OPTIMAL = range(4)
 
@@ -72,16 +73,10 @@ def drop_none(state):
 
 
 @inner
-def greedy(state, home, family, x):
-    """The m heaviest putative particles of the subproblems worth joining."""
-    drop_none(state)
-    decided, refill = False, True
-    while refill:
-        retained = pool_putative(state, home, state.particles, family, x)
-        normalise(retained.weight, retained.weight.shape[0])
-        refill = not decided and find_light(state, retained)
-        decided = True
-    return retained
+def greedy(putative):
+    """All of the m heaviest putative particles."""
+    normalise(putative.weight, putative.weight.shape[0])
+    return putative
 
 
 @inner
@@ -160,16 +155,10 @@ def keep_positive(particles, weights):
 
 
 @inner
-def at_random(state, home, family, x):
-    """Particles retained by one of the schemes that draw at random."""
-    size = 0
-    for q in range(state.n_candidates):
-        sub = state.subproblems[state.candidates[q]]
-        size += sub.rows * (sub.columns + 1)
-    drop_none(state)
-    pool = pool_putative(state, home, size, family, x)
-    normalise(pool.weight, pool.weight.shape[0])
-    retained = keep_positive(pool, draw(state, pool, state.particles))
+def at_random(state, putative):
+    """Particles retained by one of the schemes that draw at random, of those worth joining."""
+    normalise(putative.weight, putative.weight.shape[0])
+    retained = keep_positive(putative, draw(state, putative, state.particles))
     if find_light(state, retained):
         weights = np.empty(retained.weight.shape[0])
         for k in range(weights.shape[0]):

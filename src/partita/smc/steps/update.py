@@ -1,7 +1,7 @@
 """Step 1, update: every way the new observation x can extend a particle (paper, section 3.3).
 
-In: the candidates, and the ``gain`` log|c| + log p(x|c) of each of their clusters. Out: the *putative*
-particles, each one a (subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for the
+In: the candidates, and the ``gain`` log|c| + log p(x|c) of each of their clusters, which :func:`find_home` looks
+through first. Out of :func:`update`: the *putative* particles, each one a (subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for the
 empty cluster 0. The weights of each subproblem are normalised before they are pooled. That x is alone is one
 and the same event in every subproblem, so only the *home* subproblem, which holds the best assignment to an
 existing cluster, may propose it. Nothing in the state changes but working memory.
@@ -55,6 +55,7 @@ def score(state, family, data, x):
         state.late[state.candidates[q]] = False
         count = list_clusters(state, state.candidates[q], count)
     gains(family, state.statistics, state.child, 0, count, data, x, state.gain)
+    state.n_scored = count
 
 
 @inner
@@ -77,6 +78,7 @@ def score_few(state, family, x):
         if not late[s]:
             count = list_clusters(state, s, count)
     gains(family, state.statistics, state.child, 0, count, state.data, x, state.gain)
+    state.n_scored = count
     for q in range(state.n_candidates):
         s = candidates[q]
         if late[s]:
@@ -103,6 +105,7 @@ def score_one(state, family, x, s):
     """Score a stored observation against a candidate left for later."""
     n = list_clusters(state, s, 0)
     gains(family, state.statistics, state.child, 0, n, state.data, x, state.gain)
+    state.n_scored += n
     state.late[s] = False
     state.bound[s] = largest_gain(state, s)
 
@@ -246,11 +249,12 @@ def heaviest(a, b, size):
 
 
 @inner
-def pool_putative(state, home, size, family, x):
-    """The ``size`` heaviest putative particles of the candidates not dropped, heaviest first."""
+def update(state, family, x, home, size):
+    """The ``size`` heaviest putative particles of the candidates not dropped, heaviest first, and how many the
+    pool was chosen from."""
     candidates, dropped, bound = state.candidates, state.dropped, state.bound
     pool = Particles(np.empty(0), np.empty((0, 3), np.int64))
-    least = -np.inf
+    least, pooled = -np.inf, 0
     for q in range(-1, state.n_candidates):
         s = home if q < 0 else candidates[q]  # the home first: its particles rule out most others
         if (q >= 0 and s == home) or dropped[s]:
@@ -258,7 +262,9 @@ def pool_putative(state, home, size, family, x):
         if bound[s] > least and state.late[s]:
             score_late(state, family, x, s)
         if q < 0 or bound[s] > least:
-            pool = heaviest(pool, expand(state, s, home, least), size)
+            more = expand(state, s, home, least)
+            pooled += more.weight.shape[0]
+            pool = heaviest(pool, more, size)
             if pool.weight.shape[0] == size:
                 least = pool.weight[size - 1]
-    return pool
+    return pool, pooled

@@ -15,19 +15,3 @@ that never varies is left out. And values are known only to the smallest step δ
 counts as spread over δ, with a variance of δ²/12 about itself: repeats and rounded values then make small
 clusters, not infinite densities. Where all values differ δ is so small that this changes nothing.
 """
-
-from partita.models.numeric.bernoulli import Bernoulli
-from partita.models.numeric.categorical import Categorical
-from partita.models.numeric.evidence.base import Learner
-from partita.models.numeric.evidence.categorical import BernoulliLearner, CategoricalLearner
-from partita.models.numeric.evidence.gaussian import GaussianLearner
-from partita.models.numeric.evidence.multivariate import MultivariateLearner
-from partita.models.numeric.gaussian import Gaussian
-from partita.models.numeric.multivariate import MultivariateGaussian
-
-LEARNERS: dict[type, type[Learner]] = {
-    Gaussian: GaussianLearner,
-    MultivariateGaussian: MultivariateLearner,
-    Categorical: CategoricalLearner,
-    Bernoulli: BernoulliLearner,
-}

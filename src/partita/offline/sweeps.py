@@ -1,4 +1,4 @@
-"""What a compiled model keeps of the clusters of a partition, and whole sweeps of Gibbs sampling on it."""
+"""Compiled sweeps of Gibbs sampling: a family's rows of statistics beside a partition."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from partita._core.kernel import inner, kernel
 from partita._core.typing import Floats
 from partita.models.base import CompiledModel, n_features_of
-from partita.models.scoring.encoding import check_possible
+from partita.models.scoring.compiled import CompiledScorer
 from partita.models.scoring.families import begin, extend, gains, log_marginal, reduce
-from partita.offline.partition import Partition, enter, leave
+from partita.models.scoring.partition import Partition, enter, leave
 
 NEGLIGIBLE = -40.0  # nats below the heaviest: less than a double's rounding
 
@@ -29,10 +29,9 @@ class Rows(NamedTuple):
 def new_rows(model: CompiledModel, X: Any, n_rows: int) -> Rows:
     """Room for the summaries of so many clusters, the empty one included, which is filled in."""
     n_features = n_features_of(X)
-    data = model.encode(X)
-    family = model.family(n_features)
-    check_possible(model, family, n_features, data)
-    rows = Rows(family, np.zeros((n_rows, model.width(n_features))), data, np.zeros(n_rows))
+    scorer = CompiledScorer(model, n_features)
+    data = scorer.encode(X)
+    rows = Rows(scorer.family, np.zeros((n_rows, scorer.width)), data, np.zeros(n_rows))
     start(rows)
     return rows
 
