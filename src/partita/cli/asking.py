@@ -254,7 +254,7 @@ def labels(
     if given and loss is not args.Loss.binder:
         raise typer.BadParameter("costs go with --loss binder")
     check_output(output)
-    from partita.kb.io.files import write
+    from partita.kb.io import write
 
     with opened(kb) as base:
         found = base.labels(loss.value, **given)
@@ -311,7 +311,7 @@ def print_pairs(found: dict[str, Any], json: bool) -> None:
 def read_truth(path: str, id: str | None, label: str | None, format: args.Format | None) -> dict[str, str]:
     """The true entity of each fragment that a file names, by id."""
     from partita.cli.input import check_are_data
-    from partita.kb.io.files import read
+    from partita.kb.io import read
 
     check_are_data([path])
     found: dict[str, str] = {}

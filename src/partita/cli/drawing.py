@@ -14,7 +14,7 @@ from rich.text import Text
 from partita.cli.session import safe
 
 if TYPE_CHECKING:
-    from partita.kb.io.fragments import Fragment
+    from partita.kb.fragments import Fragment
     from partita.kb.queries.answers import Entity, Event, Found, Judgement
     from partita.kb.queries.explain import Explanation
     from partita.kb.queries.questions import Question

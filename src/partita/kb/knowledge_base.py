@@ -25,7 +25,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from partita._core.checks import whole
 from partita.kb import judgements
 from partita.kb.clustering import Clustering, Told
-from partita.kb.io.fragments import Fragment, as_fragments
+from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.queries import answers
 from partita.kb.queries.answers import numbers_of

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from partita._core.typing import Integers
-from partita.kb.io.fragments import Fragment
+from partita.kb.fragments import Fragment
 from partita.kb.store import tables
 from partita.kb.store.database import Store, get, select_all
 from partita.models.records.fragments import as_text

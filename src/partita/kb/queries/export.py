@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from partita.kb.io.files import write
+from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
 from partita.kb.store import tables
