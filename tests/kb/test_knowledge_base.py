@@ -440,7 +440,7 @@ def test_questions_are_ranked_by_their_worth(kb):
 def worth(kb, a, b, p):
     """The expected number of wrong pairs that an answer removes, from the posterior's particles."""
     ids = list(kb.labels())
-    posterior = kb._clustering.posterior
+    posterior = kb._session.live.posterior
     i, j = ids.index(a), ids.index(b)
     part = next(s for s in posterior.subproblems if i in s.observations)
     rows, weights = np.array(part.partitions), np.array(part.probabilities)

@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 1  # of the tables; ``store.MIGRATIONS`` leads from one to the next
+VERSION = 1  # of the tables; ``database.MIGRATIONS`` leads from one to the next
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")
