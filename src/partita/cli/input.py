@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partita.cli.arguments import Format
-from partita.cli.session import is_sqlite, nearby, note, progress
+from partita.cli.opening import is_sqlite, nearby
+from partita.cli.output import note, progress
 
 if TYPE_CHECKING:
     from partita.kb.fragments import Fragment, FragmentReader

@@ -118,7 +118,10 @@ def observe(session: Session, journal: Journal, given: Numbered, before: int | N
 
 
 def observed(clustering: Clustering, numbers: list[int], checked: list[Any]) -> Iterator[tuple[Told, bytes]]:
-    """Let the sampler observe fragments; of each what it has changed, and its keys as the store has them."""
+    """Let the sampler observe fragments; of each what it has changed, and its keys as the store has them.
+
+    The one place where keys are asked for on a fragment's way into the store.
+    """
     keys = clustering.keys(checked)
     for k, outcome in enumerate(clustering.add(numbers, checked)):
         yield outcome, keys[k]
