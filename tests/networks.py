@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 import partita.neural
-from partita.neural import named as neural.named
+from partita.neural import named
 
 Pool = namedtuple("Pool", "temperature surrogate_weight offset")
 
@@ -66,8 +66,8 @@ class FakeJsonLM:
 
 def forget():
     """Let networks be loaded anew."""
-    neural.named.loaded.cache_clear()
-    neural.named.loaded_name.cache_clear()
+    named.loaded.cache_clear()
+    named.loaded_name.cache_clear()
 
 
 def install(monkeypatch):

@@ -16,10 +16,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from partita.cli import app, drawing, session
-from partita.kb.queries import explain
+from partita.cli import app
+from partita.cli.output import progress
+from partita.kb import knowledge_base
 from partita.kb.store import database as store
 from partita.models.records.record import Record
+from partita.terminal.text import CONTROL, percent, signed
+from partita.terminal.waterfall import HALF, bar
 
 ROOT = Path(__file__).parents[2]
 CONTACTS = """\
@@ -249,7 +252,7 @@ def test_explain_draws_a_waterfall(kb):
     text = run("explain", kb, 6, 7)
     for step in found["steps"]:
         assert step["attribute"] in text
-        assert drawing.signed(step["nats"]) in text
+        assert signed(step["nats"]) in text
     assert "the same entity" in text
     assert "█" in text
     assert "Thomas Okafor" in text
@@ -260,13 +263,13 @@ def test_explain_draws_a_waterfall(kb):
 
 
 def test_bars_point_to_the_side_that_the_evidence_is_for():
-    for_same, against = drawing.bar(2.0, 4.0, False).plain, drawing.bar(-4.0, 4.0, False).plain
+    for_same, against = bar(2.0, 4.0, False).plain, bar(-4.0, 4.0, False).plain
     left, right = for_same.split("│")
-    assert (left.strip(), right.rstrip()) == ("", "█" * (drawing.HALF // 2))
+    assert (left.strip(), right.rstrip()) == ("", "█" * (HALF // 2))
     left, right = against.split("│")
-    assert (left, right.strip()) == ("█" * drawing.HALF, "")
-    assert set(drawing.bar(1.0, 4.0, True).plain) == {" ", "#", "|"}
-    assert drawing.bar(0.0, 0.0, False).plain.strip() == "│"
+    assert (left, right.strip()) == ("█" * HALF, "")
+    assert set(bar(1.0, 4.0, True).plain) == {" ", "#", "|"}
+    assert bar(0.0, 0.0, False).plain.strip() == "│"
 
 
 @pytest.mark.parametrize(
@@ -274,7 +277,7 @@ def test_bars_point_to_the_side_that_the_evidence_is_for():
     [(0.0, "0 %"), (1e-9, "<1 %"), (0.5, "50 %"), (1 - 1e-9, ">99 %"), (1.0, "100 %")],
 )
 def test_only_certainty_is_written_as_such(probability, text):
-    assert drawing.percent(probability) == text
+    assert percent(probability) == text
 
 
 def test_events(kb):
@@ -586,7 +589,7 @@ def test_a_later_version(kb, monkeypatch):
 
 
 def test_mistakes_of_ours_are_not_hidden(kb, monkeypatch):
-    monkeypatch.setattr(explain, "explain", lambda *_: 1 / 0)
+    monkeypatch.setattr(knowledge_base, "explain", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         invoke("explain", kb, 6, 7)
 
@@ -613,7 +616,7 @@ def test_control_characters_do_not_reach_the_terminal(kb):
         invoke("explain", kb, id, 14, "--json"),
     ]
     for output in outputs:
-        raw = set(session.CONTROL.findall(output.output)) - {"\n"}
+        raw = set(CONTROL.findall(output.output)) - {"\n"}
         assert not raw
     assert "\\x1b[31mRed" in outputs[1].output
     assert "[bold]b[/bold] :smile:" in outputs[1].output
@@ -621,20 +624,20 @@ def test_control_characters_do_not_reach_the_terminal(kb):
 
 
 def test_raw_data_are_not_written_to_a_terminal(kb, monkeypatch):
-    from partita.cli import asking
+    from partita.cli import exporting
 
-    monkeypatch.setattr(asking.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(exporting.sys.stdout, "isatty", lambda: True, raising=False)
     with pytest.raises(ValueError, match="raw data to the terminal"):
-        asking.check_output("-")
-    asking.check_output("file.csv")
+        exporting.check_output("-")
+    exporting.check_output("file.csv")
 
 
 def test_progress_is_shown_on_terminals_only(monkeypatch, capsys):
-    with session.progress("adding", 10) as report:
+    with progress("adding", 10) as report:
         report(5)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with session.progress("adding", 10) as report:
+    with progress("adding", 10) as report:
         report(5)
         report(10)
     shown = capsys.readouterr()

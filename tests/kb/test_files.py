@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from partita.kb.io.files import Row, read, write
-from partita.kb.io.fragments import as_fragment, as_fragments
+from partita.kb.fragments import as_fragment, as_fragments
+from partita.kb.io import Row, read, write
 
 PATIENT = settings(
     deadline=None,
@@ -238,7 +238,7 @@ def test_parquet_from_standard_input(monkeypatch, tmp_path):
 
 
 def test_json_lines_arrive_while_they_are_written():
-    code = "from partita.kb.io.files import read\nfor row, fields in read('-'): print(fields, flush=True)"
+    code = "from partita.kb.io import read\nfor row, fields in read('-'): print(fields, flush=True)"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     with process:
         for number in range(3):
@@ -363,7 +363,7 @@ def test_types_of_parquet(tmp_path):
 
 @pytest.mark.parametrize("format", [None, "csv", "parquet"])
 def test_standard_output(capfdbinary, format, tmp_path):
-    code = f"from partita.kb.io.files import write; write([{{'name': 'Ada'}}], '-', {format!r})"
+    code = f"from partita.kb.io import write; write([{{'name': 'Ada'}}], '-', {format!r})"
     subprocess.run([sys.executable, "-c", code], check=True)
     path = written(tmp_path / f"a.{format or 'jsonl'}", capfdbinary.readouterr().out)
     assert rows_of(path) == [{"name": "Ada"}]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.kb.io.fragments import EmptyFragment, Fragment, FragmentReader, as_fragment, as_fragments
+from partita.kb.fragments import EmptyFragment, Fragment, FragmentReader, as_fragment, as_fragments
 
 TEXTS = st.text(min_size=1).filter(lambda text: text.strip() and not set(text) & {"\0"})
 VALUES = st.one_of(TEXTS, st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.booleans())

@@ -312,9 +312,7 @@ def test_removal_erases_all_versions(kb):
 
 
 def test_the_same_id_twice_in_one_call(kb):
-    twice = [
-        partita.kb.io.fragments.Fragment("z", None, {"name": [name]}) for name in ("Anna Zed", "Berta Zed")
-    ]
+    twice = [partita.kb.fragments.Fragment("z", None, {"name": [name]}) for name in ("Anna Zed", "Berta Zed")]
     assert kb.add(twice) == (1, 1, 0)
     assert kb.fragment("z").properties == {"name": ["Berta Zed"]}
     assert kb.add([twice[1], twice[1]]) == (0, 0, 2)
@@ -442,7 +440,7 @@ def test_questions_are_ranked_by_their_worth(kb):
 def worth(kb, a, b, p):
     """The expected number of wrong pairs that an answer removes, from the posterior's particles."""
     ids = list(kb.labels())
-    posterior = kb._clustering.posterior
+    posterior = kb._session.live.posterior
     i, j = ids.index(a), ids.index(b)
     part = next(s for s in posterior.subproblems if i in s.observations)
     rows, weights = np.array(part.partitions), np.array(part.probabilities)
@@ -524,7 +522,7 @@ def test_probabilities_are_those_of_the_posterior(kb):
 def test_exports_can_be_read(kb, tmp_path, what, suffix):
     path = tmp_path / f"out.{suffix}"
     n = kb.export(path, what, samples=3)
-    from partita.kb.io.files import read
+    from partita.kb.io import read
 
     rows = [row for _, row in read([str(path)])]
     assert len(rows) == n

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,24 +10,15 @@ import typer
 
 from partita.cli import arguments as args
 from partita.cli.input import Input
-from partita.cli.session import (
-    DATA,
-    answered,
-    check_is_store,
-    note,
-    opened,
-    print_json,
-    progress,
-    refuse,
-    refusing,
-)
+from partita.cli.opening import PARTICLES, new_or_opened, opened, read_schema
+from partita.cli.output import answered, print_json, progress, refuse, refusing
+from partita.terminal.text import added_in_words, changes_in_words
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
 
 BATCH = 500
 SWEEPS = 2
-PARTICLES = 20
 
 
 @refusing
@@ -80,7 +69,7 @@ def build(
     """
     given = Input(data, id, no_id, source, ignore, format, skip_empty)
     fragments = given.fragments(reader := given.reader())
-    with begun(output, schema, particles, exact, model) as base:
+    with new_or_opened(output, schema, particles, exact, model) as base:
         done = add_all(base, given, fragments, reader, batch)
         refine_all(base, refine)
         stats = base.stats()
@@ -121,7 +110,7 @@ def add(
     if json:
         print_json({**done, "entities": entities, "events": changes})
     else:
-        typer.echo(f"{kb}: {added_in_words(done)}; {in_words(changes)}. {entities:,} entities.")
+        typer.echo(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
 
 
 @refusing
@@ -145,7 +134,7 @@ def remove(
     if json:
         print_json({"removed": ids, "events": changes})
     else:
-        typer.echo(f"Removed {what}; {in_words(changes)}.")
+        typer.echo(f"Removed {what}; {changes_in_words(changes)}.")
 
 
 @refusing
@@ -162,7 +151,7 @@ def refine(
     if json:
         print_json({"sweeps": sweeps, "entities": entities, "events": changes})
     else:
-        typer.echo(f"Refined; {in_words(changes)}. {entities:,} entities.")
+        typer.echo(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
 
 
 @refusing
@@ -187,97 +176,6 @@ def relearn(
 
 
 # ---------------------------------------------------------------------- the work
-
-
-@contextmanager
-def begun(
-    target: str, schema: Path | None, particles: int | None, exact: bool, model: str | None
-) -> Iterator[KnowledgeBase]:
-    """A knowledge base, new or not; a new file that nothing came into is not left behind."""
-    text = None if schema is None else read_schema(schema)
-    if is_there(target):
-        with opened(target) as base:
-            note(f"Note: {target} is there already: adding to it.")
-            check_is_same(base, target, text, particles, model)
-            yield base
-        return
-    from partita import kb
-
-    base = kb.open(target, schema=text, n_particles=particles or PARTICLES, exact=exact, model=model)
-    try:
-        with base:
-            yield base
-    except BaseException:
-        if "://" not in target and is_empty(target):
-            for suffix in ("", "-wal", "-shm"):
-                Path(target + suffix).unlink(missing_ok=True)
-        raise
-
-
-def is_there(target: str) -> bool:
-    """Whether there is a knowledge base to go on with; ValueError if there is something else."""
-    if "://" in target:
-        from partita import kb
-
-        try:
-            kb.open(target, create=False).close()
-        except kb.StoreError as error:
-            if "there is no knowledge base" not in str(error):
-                raise
-            return False
-        return True
-    if not Path(target).exists():
-        if Path(target).suffix.lower() in DATA:
-            raise ValueError(f"{target} is a name for data: give the knowledge base another, such as kb.db")
-        return False
-    check_is_store(target)
-    return Path(target).stat().st_size > 0 or Path(target).is_dir()
-
-
-def is_empty(target: str) -> bool:
-    """Whether a knowledge base holds nothing at all."""
-    from partita import kb
-
-    try:
-        with kb.open(target, create=False) as base:
-            stats = base.stats()
-            return bool(stats["fragments"] == 0 and stats["events"] == 0)
-    except kb.StoreError:
-        return False
-
-
-def check_is_same(
-    base: KnowledgeBase, target: str, schema: str | None, particles: int | None, model: str | None
-) -> None:
-    """Raise ValueError if a knowledge base was begun otherwise than is asked for now."""
-    from partita.kb.language import RECORD, model_named
-
-    kept = base.settings
-    own = kept.get("model", RECORD)
-    if model is not None and model_named(model) != own:
-        raise ValueError(
-            f"{target} clusters with the model {own}: leave --model out, or change it with "
-            f"partita relearn {target} --model {model}"
-        )
-    if schema is not None and schema != kept["schema"]:
-        raise ValueError(
-            f"{target} has another schema: change it with partita relearn {target} --schema FILE"
-        )
-    if particles is not None and particles != kept["n_particles"]:
-        raise ValueError(
-            f"{target} was begun with {kept['n_particles']} particles, which cannot be changed; leave "
-            "--particles out, or build another"
-        )
-
-
-def read_schema(path: Path) -> str:
-    """A schema's file, as TOML that the model writes; ValueError if it is none."""
-    from partita.models.records.record import Record
-
-    try:
-        return Record.from_toml(path.read_text(encoding="utf-8")).to_toml()
-    except ValueError as error:  # TOML that is none, and text that is not UTF-8, too
-        raise ValueError(f"{path} is not a schema: {error}") from None
 
 
 def add_all(base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int) -> dict[str, int]:
@@ -314,7 +212,7 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
     if json:
         print_json(report)
     else:
-        typer.echo(f"Learnt anew; {in_words(report['events'])}. {report['entities']:,} entities.")
+        typer.echo(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
 
 
 def check_is_fragment(base: KnowledgeBase, id: str) -> None:
@@ -332,37 +230,6 @@ def check_is_fragment(base: KnowledgeBase, id: str) -> None:
         raise KeyError(f"{id} is an entity; what can be removed are its fragments: {listed}") from None
 
 
-# ---------------------------------------------------------------------- what happened, in words
-
-WORDS = {
-    "created": ("entity created", "entities created"),
-    "joined": ("fragment joined an entity", "fragments joined entities"),
-    "moved": ("fragment moved", "fragments moved"),
-    "merged": ("merge", "merges"),
-    "split": ("split", "splits"),
-    "left": ("fragment left its entity", "fragments left their entities"),
-    "emptied": ("entity ended", "entities ended"),
-}
-
-
 def counted(base: KnowledgeBase, since: int) -> dict[str, int]:
     """How many events there were of each kind, after one."""
     return dict(Counter(event.kind for event in base.events(since=since)))
-
-
-def in_words(changes: dict[str, int]) -> str:
-    """The number of events of each kind, those that users care for."""
-    parts = [
-        f"{changes[kind]:,} {plural if changes[kind] > 1 else single}"
-        for kind, (single, plural) in WORDS.items()
-        if changes.get(kind)
-    ]
-    return ", ".join(parts) or "no entity changed"
-
-
-def added_in_words(done: dict[str, int]) -> str:
-    """How many fragments were added, updated and so on."""
-    said = {"added": "added", "updated": "updated", "unchanged": "unchanged"}
-    said |= {"repeated": "repeated rows passed over", "skipped": "empty rows skipped"}
-    parts = [f"{done[name]:,} {text}" for name, text in said.items() if done[name]]
-    return ", ".join(parts) or "nothing to add"

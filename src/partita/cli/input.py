@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partita.cli.arguments import Format
-from partita.cli.session import is_sqlite, nearby, note, progress
+from partita.cli.opening import is_sqlite, nearby
+from partita.cli.output import note, progress
 
 if TYPE_CHECKING:
-    from partita.kb.io.fragments import Fragment, FragmentReader
+    from partita.kb.fragments import Fragment, FragmentReader
 
 # What divides a row into fields, but is not a comma, semicolon, tab or bar.
 DIVIDERS = re.compile(r"\w\s*[:^~#/\\\x01\x1f]\s*\w|\w {2,}\w")
@@ -38,14 +39,14 @@ class Input:
 
     def reader(self) -> FragmentReader:
         """What makes fragments of rows."""
-        from partita.kb.io.fragments import ID, SOURCE, FragmentReader
+        from partita.kb.fragments import ID, SOURCE, FragmentReader
 
         id_field = None if self.no_id else self.id or ID
         return FragmentReader(id_field, self.source or SOURCE, self.ignore, self.skip_empty)
 
     def rows(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The rows of all files, with their numbers."""
-        from partita.kb.io.files import read
+        from partita.kb.io import read
 
         check_are_data(self.paths)
         return read(self.paths, None if self.format is None else self.format.value)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.session import answered, console, note, opened, print_json, print_json_lines, refusing
+from partita.cli.opening import opened
+from partita.cli.output import answered, console, note, print_json, print_json_lines, refusing
+from partita.terminal.text import event_in_words, safe
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -42,7 +44,7 @@ def uncertain(
     if json:
         print_json_lines(question.as_dict() for question in found)
         return
-    from partita.cli import drawing
+    from partita.terminal import drawing
 
     out, worth = console(), [question for question in found if question.value >= MATTERS]
     for number, question in enumerate(worth, 1):
@@ -107,7 +109,7 @@ def judgements(kb: args.Base, json: args.Json = False) -> None:
     if not found:
         note("Nobody has judged anything yet.")
         return
-    from partita.cli import drawing
+    from partita.terminal import drawing
 
     drawing.judgements(console(), found)
 
@@ -142,8 +144,6 @@ def judge(base: KnowledgeBase, kind: str, a: str, b: str, user: str | None) -> d
 
 def print_judgement(report: dict[str, Any]) -> None:
     """A judgement and its consequences, in words."""
-    from partita.cli.session import safe
-
     said = f"{report['first']} and {report['second']} are {SAID[report['kind']]}"
     typer.echo(safe(f"Judgement {report['judgement']} by {report['user']}: {said}."))
     print_consequences(report["events"])
@@ -151,9 +151,6 @@ def print_judgement(report: dict[str, Any]) -> None:
 
 def print_consequences(events: list[Any]) -> None:
     """What has changed because of a judgement."""
-    from partita.cli.drawing import event_in_words
-    from partita.cli.session import safe
-
     changes = [event for event in events if event.entity is not None]
     for event in changes:
         typer.echo(f"  {safe(event_in_words(event))}")
@@ -166,7 +163,7 @@ def print_consequences(events: list[Any]) -> None:
 
 def ask_all(base: KnowledgeBase, limit: int, user: str | None, json: bool) -> None:
     """Ask question after question, and record the answers."""
-    from partita.cli import drawing
+    from partita.terminal import drawing
 
     out, count = console(error=json), 0
     for number, question in enumerate(open_questions(base, limit), 1):

@@ -6,15 +6,17 @@ import os
 import shlex
 import subprocess
 import tempfile
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.filling import print_relearnt, read_schema, relearn_all
+from partita.cli.filling import print_relearnt, relearn_all
 from partita.cli.input import Input
-from partita.cli.session import note, opened, print_json, refusing
+from partita.cli.opening import opened, read_schema
+from partita.cli.output import note, print_json, refusing
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -39,8 +41,6 @@ def infer(
     json: args.Json = False,
 ) -> None:
     """Infer a schema from data, as TOML, to be edited and given to build."""
-    from itertools import islice
-
     from partita.models.records.record import Record
 
     given = Input(data, id, no_id, source, ignore, format, skip_empty=True)

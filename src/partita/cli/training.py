@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from partita.cli.session import note, refusing
+from partita.cli.output import console, note, refusing
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -145,8 +145,6 @@ def begin(folder: Path, kind: str, steps: int, data: list[Any]) -> None:
 def bar(steps: int) -> Iterator[Callable[[int, dict[str, float]], None]]:
     """A progress bar on terminals, elsewhere a line now and then, and for new figures; both with the loss."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from partita.cli.session import console
 
     out = console(error=True)
     columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))

@@ -20,12 +20,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import partita as pt
 import partita.kb
-from partita.cli import drawing
 from partita.demo.warmup import warm_up
 from partita.kb.queries.answers import Entity, Event
 from partita.kb.queries.explain import Explanation
 from partita.kb.queries.questions import Question
 from partita.models.records.folding import words_of
+from partita.terminal import drawing, waterfall
+from partita.terminal.text import listed, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -179,7 +180,7 @@ def tell(kb: Any, result: Result, truth: dict[str, str], console: Console) -> No
     console.print("\n[bold]The question most worth asking[/bold]\n")
     drawing.question(console, 1, result.question)
     console.print("[bold]Why: the evidence in nats[/bold]\n")
-    drawing.explanation(console, replace(result.explanation, events=[]))
+    waterfall.explanation(console, replace(result.explanation, events=[]))
     if result.undone is not None:
         console.print("\n[bold]A merge that later evidence has undone[/bold]\n")
         for line in story(kb, result.undone):
@@ -191,11 +192,11 @@ def story(kb: Any, undone: Undone) -> list[str]:
     event, (kept, gone) = undone
     said = [in_words(kb.fragment(id).properties) for id in (kept[0], gone[0], event.fragment)]
     return [
-        f"{drawing.listed(sorted(kept + gone))} were one entity, {event.entity}: {kept[0]} says {said[0]}, "
+        f"{listed(sorted(kept + gone))} were one entity, {event.entity}: {kept[0]} says {said[0]}, "
         f"{gone[0]} says {said[1]}.",
         f"Then came {event.fragment}: {said[2]}.",
-        f"Since then {drawing.listed(gone)} {'are' if len(gone) > 1 else 'is'} {event.other}, and "
-        f"{drawing.listed(kept)} {'are' if len(kept) > 1 else 'is'} {event.entity}.",
+        f"Since then {listed(gone)} {'are' if len(gone) > 1 else 'is'} {event.other}, and "
+        f"{listed(kept)} {'are' if len(kept) > 1 else 'is'} {event.entity}.",
     ]
 
 
@@ -223,7 +224,7 @@ def picture(kb: Any, result: Result) -> Figure:
         ax=figure.add_subplot(grid[0, 1]),
     ).set_title(
         f"{called(kb, explanation.first)}, {called(kb, explanation.second)}: the same?  "
-        f"{drawing.percent(explanation.probability)}",
+        f"{percent(explanation.probability)}",
         fontsize="medium",
         loc="right",
     )

@@ -18,8 +18,9 @@ from partita.models.base import CompiledModel
 from partita.models.numeric.gaussian import Gaussian
 from partita.models.records.attributes import Text
 from partita.models.records.record import Record
-from partita.smc.engine import Engine, count_observation
+from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
+from partita.smc.loops.python import count_observation
 from partita.smc.moves.concentration import learn_alpha
 from partita.smc.moves.install import fill
 from partita.smc.state.constraints import no_constraints
@@ -46,7 +47,7 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
         model.check(n_features)
         names, number = types.int64[::1], types.int64
         family = typeof(model.family(n_features))
-        stream.compile((STATE, family, number, names, names, number, number))
+        stream.compile((STATE, family, number))
         if isinstance(model, Record):  # it scores, too, and what scores takes longest to compile
             fill.compile((STATE, family, names, names, names))
     finally:

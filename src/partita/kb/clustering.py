@@ -57,7 +57,9 @@ class Outcome(NamedTuple):
     """What one observation, or another cause, has changed."""
 
     changes: list[Change]
-    moves: list[tuple[int, int, int]]  # the number of a fragment, the entity it was of, and the one it is of now
+    moves: list[
+        tuple[int, int, int]
+    ]  # the number of a fragment, the entity it was of, and the one it is of now
     fragment: int = NOBODY  # the number of the one that caused it
 
     def followed_by(self, more: Outcome) -> Outcome:
@@ -87,7 +89,9 @@ class Clustering:
         self.engine = Engine(scored, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
         self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
         self.entity: Integers = np.empty(0, np.int64)  # of each observation
-        self.added_keys: list[bytes] = []  # by which the fragments of the last call of :meth:`add` find others
+        self.added_keys: list[
+            bytes
+        ] = []  # by which the fragments of the last call of :meth:`add` find others
         self.next_entity = 1
         self._saved = 0  # the last change of the state that a store knows of
         self._saved_alpha = 0.0
@@ -101,7 +105,9 @@ class Clustering:
         """
         engine, first = self.engine, self.engine.n_observations
         encoded, (starts, keys) = engine.encode(fragments), self.model.keys(fragments)
-        self.added_keys = [keys[start:stop].astype("<i8").tobytes() for start, stop in pairwise(starts.tolist())]
+        self.added_keys = [
+            keys[start:stop].astype("<i8").tobytes() for start, stop in pairwise(starts.tolist())
+        ]
         end = engine.store(encoded, (starts, keys))
         engine.keep(fragments)
         self.numbers = np.concatenate([self.numbers[:first], np.asarray(numbers, np.int64)])
@@ -200,7 +206,9 @@ class Clustering:
         ]
         changes = [c for c in changes if not (c.kind == "created" and c.entity == before)]
         moves = [(n, name.get(old, old), name.get(new, new)) for n, old, new in outcome.moves]
-        return outcome._replace(changes=[*changes, Change("updated", before, member=outcome.fragment)], moves=moves)
+        return outcome._replace(
+            changes=[*changes, Change("updated", before, member=outcome.fragment)], moves=moves
+        )
 
     def rename_from(self, entity: Integers, next_entity: int) -> Outcome:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""

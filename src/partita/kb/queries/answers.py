@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from partita._core.typing import Integers
-from partita.kb.io.fragments import Fragment
+from partita.kb.fragments import Fragment
 from partita.kb.store import tables
-from partita.kb.store.database import Store, get, select_all
+from partita.kb.store.database import select_all
+from partita.kb.store.fragments import ids_of as ids_of  # for explain and questions
+from partita.kb.store.fragments import no_fragment
+from partita.kb.store.fragments import numbers_of as numbers_of
 from partita.models.records.fragments import as_text
 
 ENTITIES = "E"  # what their ids begin with
@@ -235,6 +237,19 @@ def surest_fragment(connection: Connection, id: str) -> str:
     return str(connection.scalar(query.limit(1)))
 
 
+def two_fragments(connection: Connection, a: str, b: str) -> tuple[str, str]:
+    """The ids of two fragments, each named by its own id or by an entity; ValueError if they are the same."""
+    first, second = (fragment_meant(connection, id) for id in (a, b))
+    if first == second:
+        raise ValueError(f"{a!r} and {b!r} are the same fragment, {first!r}")
+    return first, second
+
+
+def fragment_meant(connection: Connection, id: str) -> str:
+    """The id itself if it is a fragment's; that of the surest fragment of an entity."""
+    return id if numbers_of(connection, [id]) else surest_fragment(connection, id)
+
+
 # ---------------------------------------------------------------------- fragments
 
 
@@ -245,34 +260,6 @@ def fragment(connection: Connection, id: str) -> Fragment:
     if row is None:
         raise KeyError(no_fragment(connection, id))
     return Fragment(row.id, row.source, json.loads(row.properties))
-
-
-def no_fragment(connection: Connection, id: str) -> str:
-    """That there is no such fragment, and what there is."""
-    table = tables.fragments
-    if connection.scalar(select(table.c.number).where(table.c.id == id).limit(1)) is not None:
-        return f"fragment {id!r} has been removed"
-    near = select(table.c.id).where(table.c.gone.is_(None), table.c.id.startswith(id[:3], autoescape=True))
-    some = list(connection.scalars(near.order_by(table.c.number).limit(3)))
-    some = some or list(connection.scalars(select(table.c.id).where(table.c.gone.is_(None)).limit(3)))
-    there = ", ".join(map(repr, some))
-    return f"there is no fragment or entity {id!r}" + (f"; there are {there}, …" if there else "")
-
-
-def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The numbers of fragments that are present, by id."""
-    table = tables.fragments
-    query = select(table.c.id, table.c.number).where(table.c.gone.is_(None))
-    return {row.id: int(row.number) for row in select_all(connection, query, table.c.id, ids)}
-
-
-def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
-    """The ids of fragments, by number."""
-    table = tables.fragments
-    query = select(table.c.id, table.c.number)
-    return {
-        int(row.number): row.id for row in select_all(connection, query, table.c.number, numbers.tolist())
-    }
 
 
 # ---------------------------------------------------------------------- history
@@ -313,39 +300,3 @@ def judgements(connection: Connection) -> list[Judgement]:
     """See :meth:`KnowledgeBase.judgements`."""
     rows = connection.execute(select(tables.judgements).order_by(tables.judgements.c.number))
     return [Judgement(**row._mapping) for row in rows]
-
-
-def stats(connection: Connection, store: Store, settings: dict[str, Any]) -> dict[str, Any]:
-    """See :meth:`KnowledgeBase.stats`."""
-    fragments, entities, judged = tables.fragments, tables.entities, tables.judgements
-
-    def count(column: Any, *conditions: Any) -> int:
-        return int(connection.scalar(select(func.count(column)).where(*conditions)) or 0)
-
-    size = store_size(connection, store)
-    n = count(fragments.c.number, fragments.c.gone.is_(None))
-    return {
-        "fragments": n,
-        "entities": count(entities.c.number, entities.c.ended.is_(None)),
-        "with several fragments": count(entities.c.number, entities.c.ended.is_(None), entities.c.size > 1),
-        "subproblems": count(tables.subproblems.c.slot),
-        "undecided subproblems": count(tables.subproblems.c.slot, tables.subproblems.c.rows > 1),
-        "events": count(tables.events.c.number),
-        "judgements": count(judged.c.number, judged.c.undone_at.is_(None)),
-        "revision": get(connection, "revision"),
-        "model": settings.get("model", "record"),
-        "particles": settings["n_particles"],
-        "learnt from": settings["learnt_from"],
-        "bytes": size,
-        "bytes per fragment": round(size / n) if n else 0,
-    }
-
-
-def store_size(connection: Connection, store: Store) -> int:
-    """How many bytes the store takes."""
-    if store.is_sqlite:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() or 0
-        return int(pages) * int(connection.exec_driver_sql("PRAGMA page_size").scalar() or 0)
-    names = [f"'{table.name}'::regclass" for table in tables.metadata.sorted_tables]
-    sizes = " + ".join(f"pg_total_relation_size({name})" for name in names)
-    return int(connection.exec_driver_sql(f"SELECT {sizes}").scalar() or 0)

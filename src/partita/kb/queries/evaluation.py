@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection
 
+from partita.kb.clustering import Clustering
+from partita.kb.store.fragments import present_ids
 from partita.metrics import bcubed, calibration, pairs_for_calibration, pairwise
 from partita.posterior import Posterior
 
@@ -14,9 +17,10 @@ PAIRS = 100_000  # to check probabilities with
 
 
 def evaluate(
-    ids: Sequence[str], posterior: Posterior, truth: Mapping[str, Any], loss: str
+    connection: Connection, clustering: Clustering, truth: Mapping[str, Any], loss: str
 ) -> dict[str, float]:
-    """See :meth:`KnowledgeBase.evaluate`; ``ids`` are those of the posterior's observations."""
+    """See :meth:`KnowledgeBase.evaluate`."""
+    ids, posterior = present_ids(connection), clustering.posterior
     known = np.array([k for k, id in enumerate(ids) if id in truth], np.int64)
     if not len(known):
         some = ", ".join(map(repr, list(truth)[:3]))

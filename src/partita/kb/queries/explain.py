@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from partita._core.typing import Floats, Integers
 from partita.kb.clustering import Clustering
-from partita.kb.queries.answers import Answer, Event, events, ids_of, numbers_of
-from partita.kb.store import tables
+from partita.kb.queries.answers import Answer, Event, events
+from partita.kb.store.fragments import ids_of, numbers_of
+from partita.kb.store.judgements import standing
 from partita.models.records.record import OTHER, Record
 from partita.smc.moves.constrain import explore
 from partita.smc.reading.particles import partitions
@@ -57,7 +58,9 @@ class Explanation(Answer):
     log_odds: float  # the sum of the steps
     together: bool  # in the best clustering
     steps: list[Step]
-    clusters: list[list[str]]  # of the best clustering, those that the alternative has not, as ids of fragments
+    clusters: list[
+        list[str]
+    ]  # of the best clustering, those that the alternative has not, as ids of fragments
     alternative: list[list[str]]  # of the strongest alternative, those that the best clustering has not
     judgements: list[int]  # that have decided it, whatever the evidence
     events: list[Event]  # that the two fragments have caused
@@ -250,10 +253,8 @@ def deciding(connection: Connection, clustering: Clustering, a: int, b: int) -> 
     own = {groups[a], groups[b]}
     if len(own) > 1 and frozenset(own) not in pairs:
         return []
-    table = tables.judgements
     places = {int(number): x for x, number in enumerate(clustering.numbers)}
-    counts = (table.c.undone_at.is_(None), table.c.kind != "unsure")
-    rows = list(connection.execute(select(table).where(*counts)))
+    rows = [row for row in standing(connection) if row.kind != "unsure"]
     numbers = numbers_of(connection, {id for row in rows for id in (row.first, row.second)})
     found = []
     for row in rows:

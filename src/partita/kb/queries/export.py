@@ -15,31 +15,37 @@ from typing import Any
 
 from sqlalchemy import select
 
-from partita.kb.io.files import write
+from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
+from partita.kb.queries.posterior import sample
+from partita.kb.session import Session
 from partita.kb.store import tables
 
 SEPARATOR = " | "
 
 
-def export(
-    kb: Any, path: str | PathLike[str], what: str = "entities", format: str | None = None, samples: int = 100
-) -> int:
+def export(session: Session, path: str | PathLike[str], what: str, format: str | None, samples: int) -> int:
     """See :meth:`KnowledgeBase.export`."""
     kinds: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
-        "entities": lambda: map(answers.Entity.as_dict, kb.entities()),
-        "fragments": lambda: fragments(kb),
-        "ftm": lambda: map(follow_the_money, kb.entities()),
-        "samples": lambda: drawn(kb, samples),
+        "entities": lambda: map(answers.Entity.as_dict, entities(session)),
+        "fragments": lambda: fragments(session),
+        "ftm": lambda: map(follow_the_money, entities(session)),
+        "samples": lambda: drawn(session, samples),
     }
     if what not in kinds:
         raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
     format = format_of(fspath(path), format)
     rows = kinds[what]()
     if format in ("csv", "tsv") and what == "entities":
-        rows = map(flat, kb.entities())
+        rows = map(flat, entities(session))
     return write(rows, fspath(path), format)
+
+
+def entities(session: Session) -> Iterator[answers.Entity]:
+    """All entities, the largest first."""
+    with session.store.reading() as connection:
+        yield from answers.entities(connection, minimum=1, limit=None)
 
 
 def flat(entity: answers.Entity) -> dict[str, Any]:
@@ -52,7 +58,7 @@ def flat(entity: answers.Entity) -> dict[str, Any]:
     return row
 
 
-def fragments(kb: Any) -> Iterator[dict[str, Any]]:
+def fragments(session: Session) -> Iterator[dict[str, Any]]:
     """Each fragment with its entity, in the order they came."""
     members, known = tables.members, tables.fragments
     query = (
@@ -61,7 +67,7 @@ def fragments(kb: Any) -> Iterator[dict[str, Any]]:
         .where(members.c.until.is_(None))
         .order_by(known.c.number)
     )
-    with kb.store.reading() as connection:
+    with session.store.reading() as connection:
         for row in connection.execute(query):
             entity = answers.entity_id(row.entity)
             yield {"fragment": row.id, "entity": entity, "probability": row.probability, "source": row.source}
@@ -82,8 +88,10 @@ def follow_the_money(entity: answers.Entity) -> dict[str, Any]:
     }
 
 
-def drawn(kb: Any, n: int) -> Iterator[dict[str, Any]]:
+def drawn(session: Session, n: int) -> Iterator[dict[str, Any]]:
     """Clusterings drawn from the posterior, one row for each draw and fragment."""
-    for fragment, labels in kb.sample(n).items():
+    with session.asking() as (connection, clustering):
+        found = sample(connection, clustering, n)
+    for fragment, labels in found.items():
         for draw, label in enumerate(labels):
             yield {"draw": draw, "fragment": fragment, "cluster": label}

@@ -17,7 +17,8 @@ from sqlalchemy import Connection
 
 from partita._core.typing import Array, Floats, Integers
 from partita.kb.clustering import Clustering
-from partita.kb.queries.answers import Answer, entity_id, ids_of, numbers_of
+from partita.kb.queries.answers import Answer, entity_id
+from partita.kb.store.fragments import ids_of, numbers_of
 from partita.smc.reading.particles import first_members, partitions
 
 PAIRS = 30  # that are weighed up of a subproblem, the least certain ones

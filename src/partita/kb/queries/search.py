@@ -10,7 +10,6 @@ import difflib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -18,26 +17,13 @@ from sqlalchemy import Connection, func, select
 from partita.kb.queries.answers import Found, entity_id
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
+from partita.kb.store.fragments import LONGEST
 from partita.models.records.folding import NOTHING, words_of
 from partita.models.records.fragments import as_text
 
-LONGEST = 100  # characters of a word that are kept
-WORDS = 1000  # words of a fragment that are kept
 MATCHES = 5000  # fragments that one word may find
 LAST = "\U0010ffff"  # the last character there is
 NEAR = 0.75  # how alike a misspelt word must be
-
-
-def words_in(properties: Mapping[str, Iterable[Any]]) -> list[str]:
-    """The different words of what a fragment says, as they are searched for."""
-    found = dict.fromkeys(
-        word[:LONGEST]
-        for values in properties.values()
-        for value in values
-        for word in words_of(as_text(value))
-        if word != NOTHING
-    )
-    return list(found)[:WORDS]
 
 
 def search(connection: Connection, text: str, limit: int) -> list[Found]:

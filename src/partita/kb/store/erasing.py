@@ -12,15 +12,16 @@ from partita.kb.store import tables
 
 
 def erase(
-    connection: Connection, id: str, names_in: Callable[[Mapping[str, list[Any]]], list[str]]
+    connection: Connection, id: str, names_given: Callable[[Mapping[str, list[Any]]], list[str]]
 ) -> set[str]:
     """Erase what all versions of a fragment have said, and the names that entities have had from them.
 
-    ``names_in`` tells which names what is said gives an entity. Returns those erased.
+    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Returns the
+    names erased.
     """
     table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
     versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
-    names = {name for row in versions for name in names_in(json.loads(row.properties or "{}"))}
+    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))}
     numbers = [row.number for row in versions]
     owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
     gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))

@@ -1,7 +1,7 @@
 """What happens in a knowledge base, as rows of its tables: events, and who is a member of which entity, when.
 
-The *register* has the present: of each entity its size and the names that its fragments give it. A *journal*
-is begun for each transaction, told what happens, and writes all of it at the end.
+The *register* has the present: of each entity its size and the names that its fragments give it. Each
+transaction has a *journal*, which records what happens and writes all of it at the end.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
-from partita.kb.clustering import Told
+from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.store.database import delete_all, insert_all
 from partita.kb.store.tables import entities, events, members
@@ -59,6 +60,11 @@ class Register(dict[int, Entry]):
         super().__init__()
         self._fetch = fetch
 
+    def load(self, connection: Connection) -> None:
+        """Take in the entities that the store has; their names are fetched when they are needed."""
+        for row in connection.execute(select(entities).where(entities.c.ended.is_(None))):
+            self[row.number] = Entry(row.created, row.name, row.size, names=None)
+
     def move(self, names: Iterable[str], before: int, after: int) -> None:
         """A fragment that gives its entity these names goes from one to another."""
         for entity, by in ((before, -1), (after, 1)):
@@ -78,19 +84,27 @@ class Journal:
 
     Parameters
     ----------
+    connection : Connection
+        Of the transaction.
     register : Register
         Kept up to date on the way.
-    next_event : int
-    at : str
-        The time, which all of it has in common.
     names_of : callable
         From the number of a fragment to the names that it gives its entity.
+
+    Attributes
+    ----------
+    next_event : int
+        The number of the next event.
+    at : str
+        The time, which all of it has in common.
     """
 
     def __init__(
-        self, register: Register, next_event: int, at: str, names_of: Callable[[int], list[str]]
+        self, connection: Connection, register: Register, names_of: Callable[[int], list[str]]
     ) -> None:
-        self.register, self.next_event, self.at, self.names_of = register, next_event, at, names_of
+        self.next_event = (connection.scalar(select(func.max(events.c.number))) or 0) + 1
+        self.at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._connection, self._register, self._names_of = connection, register, names_of
         self._events: list[dict[str, Any]] = []
         self._open: dict[int, tuple[int, int]] = {}  # of each fragment that moved: its entity, and since when
         self._past: list[dict[str, Any]] = []  # memberships that began and ended within this transaction
@@ -107,33 +121,33 @@ class Journal:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)
 
-    def tell(self, told: Told, fragment: str | None = None, **detail: Any) -> None:
+    def record(self, outcome: Outcome, fragment: str | None = None, **detail: Any) -> None:
         """What has changed because of a fragment, or of what ``detail`` says."""
-        if not told.changes and not told.moves:
+        if not outcome.changes and not outcome.moves:
             return
         moment = self.next_event
-        for change in told.changes:
+        for change in outcome.changes:
             self._change(change, moment, fragment, detail)
-        for number, before, after in told.moves:
+        for number, before, after in outcome.moves:
             self._move(number, before, after, moment)
-        for entity in dict.fromkeys(e for _, *pair in told.moves for e in pair if e != NOBODY):
+        for entity in dict.fromkeys(e for _, *pair in outcome.moves for e in pair if e != NOBODY):
             self._rename(entity, moment, fragment)
 
     def _change(self, change: Change, moment: int, fragment: str | None, detail: dict[str, Any]) -> None:
         kind, entity, other, _ = change
         for number in (entity, other):
-            if number != NOBODY and number not in self.register:
-                self.register[number] = Entry(created=moment)
+            if number != NOBODY and number not in self._register:
+                self._register[number] = Entry(created=moment)
         if kind == "merged":
-            gone = self.register[other]
+            gone = self._register[other]
             gone.ended, gone.merged_into = moment, entity
         elif kind == "emptied":
-            self.register[entity].ended, self.register[entity].name = moment, None
+            self._register[entity].ended, self._register[entity].name = moment, None
         self._touched |= {entity, other} - {NOBODY}
         self._event(kind, entity, None if other == NOBODY else other, fragment, detail)
 
     def _move(self, number: int, before: int, after: int, moment: int) -> None:
-        self.register.move(self.names_of(number), before, after)
+        self._register.move(self._names_of(number), before, after)
         self._touched |= {before, after} - {NOBODY}
         if number in self._open:
             entity, since = self._open.pop(number)
@@ -146,7 +160,7 @@ class Journal:
             self._open[number] = after, moment
 
     def _rename(self, entity: int, moment: int, fragment: str | None) -> None:
-        entry = self.register[entity]
+        entry = self._register[entity]
         name = entry.best_name()
         if name == entry.name or entry.size == 0:
             return
@@ -163,8 +177,9 @@ class Journal:
         self._events.append(row | {"fragment": fragment, "detail": text})
         self.next_event += 1
 
-    def write(self, connection: Connection, probabilities: dict[int, float]) -> None:
-        """Write everything; the present members are so probable, those not named as they were."""
+    def write(self, probabilities: dict[int, float]) -> None:
+        """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
+        connection = self._connection
         insert_all(connection, events, self._events)
         if self._ended:
             ended = update(members).where(
@@ -187,10 +202,10 @@ class Journal:
         delete_all(connection, entities.c.number, self._touched)
         insert_all(connection, entities, [self._row(entity) for entity in sorted(self._touched)])
         for entity in self._touched:
-            if self.register[entity].ended is not None:
-                del self.register[entity]
+            if self._register[entity].ended is not None:
+                del self._register[entity]
 
     def _row(self, entity: int) -> dict[str, Any]:
-        entry = self.register[entity]
+        entry = self._register[entity]
         row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}

@@ -16,7 +16,7 @@ from partita.kb.store.database import StoreError, check, checksum, delete_all, g
 def load(
     connection: Connection, clustering: Clustering, fetch: Callable[[Any], list[Any]]
 ) -> dict[int, float]:
-    """Let a clustering become what is kept; what fragments say is fetched when it is needed.
+    """Restore a clustering from the store; what fragments say is fetched when it is needed.
 
     Returns how sure each fragment's membership is, by number. ValueError and the like if it makes no sense.
     """
@@ -38,7 +38,7 @@ def load(
 
 
 def save(connection: Connection, clustering: Clustering) -> None:
-    """Write what has changed since it was last kept."""
+    """Write what has changed since it was last saved."""
     changed, freed = clustering.unsaved()
     delete_all(connection, tables.subproblems.c.slot, [*freed, *(each.slot for each in changed)])
     insert_all(connection, tables.subproblems, [row_of(each) for each in changed])

@@ -2,7 +2,7 @@
 
 Fragments and events are only ever added to. What a fragment says is kept twice: as it came, in ``fragments``,
 and value by value, in ``said``, so that SQL can ask for it; ``words`` finds it by the words in it. A fragment
-belongs to an entity from one event to another (``members``), so that any moment can be had back; the row
+belongs to an entity from one event to another (``members``), so that any moment can be looked up; the row
 without an end is the present. The views ``entity_members`` and ``entity_values`` are what most queries need.
 """
 
@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 1  # of the tables; ``store.MIGRATIONS`` leads from one to the next
+VERSION = 1  # of the tables; ``database.MIGRATIONS`` leads from one to the next
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")

@@ -1,4 +1,4 @@
-"""What every command does: open the knowledge base, print answers, show progress, turn errors into advice.
+"""What every command does: print answers, show progress, turn errors into advice.
 
 Answers go to standard output, as text or as JSON; notes, progress and errors go to standard error. Whatever
 comes from data is printed as it is but for control characters, which are escaped: a terminal must not obey
@@ -14,46 +14,21 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 import typer
 
+from partita.terminal.text import CONTROL, safe
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from partita.kb import KnowledgeBase
-
-DATA = (
-    ".csv",
-    ".tsv",
-    ".json",
-    ".jsonl",
-    ".ndjson",
-    ".parquet",
-    ".pq",
-    ".gz",
-)  # names of data, not of stores
-SQLITE = b"SQLite format 3\x00"
 WIDE = 10_000  # columns where no terminal sets a limit, so that what is piped on is whole
-# Control characters, and those that change the direction of what follows them.
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 P = ParamSpec("P")
 R = TypeVar("R")
-NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 # ---------------------------------------------------------------------- printing
-
-
-def safe(text: object) -> str:
-    """Text without characters that a terminal obeys: they are written as in a Python string."""
-    return CONTROL.sub(lambda match: NAMED.get(match[0]) or _escape(match[0]), str(text))
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def console(error: bool = False) -> Console:
@@ -157,58 +132,6 @@ def refuse(message: str) -> NoReturn:
     """Say why something cannot be done, and end with exit code 1."""
     note(f"Error: {message}")
     raise typer.Exit(1)
-
-
-# ---------------------------------------------------------------------- opening
-
-
-@contextmanager
-def opened(target: str) -> Iterator[KnowledgeBase]:
-    """A knowledge base that is there already."""
-    check_is_store(target)
-    from partita import kb
-
-    with kb.open(target, create=False) as base:
-        yield base
-
-
-def check_is_store(target: str) -> None:
-    """Raise ValueError if a knowledge base was meant and something else named."""
-    if "://" in target:
-        return
-    path = Path(target)
-    if path.is_file() and path.suffix.lower() in DATA and not is_sqlite(path):
-        raise ValueError(
-            f"{target} is data, not a knowledge base: the knowledge base comes first; "
-            f"to make one of it, partita build {target} -o {path.stem}.db"
-        )
-    if not path.exists():
-        near = nearby(path)
-        raise ValueError(
-            f"there is no knowledge base {target}"
-            + (f"; did you mean {near}?" if near else f": build one with partita build DATA -o {target}")
-        )
-
-
-def is_sqlite(path: Path) -> bool:
-    """Whether a file begins as those of SQLite do."""
-    try:
-        with path.open("rb") as file:
-            return file.read(len(SQLITE)) == SQLITE
-    except OSError:
-        return False
-
-
-def nearby(path: Path) -> str | None:
-    """A file in the same folder with a name like this one's."""
-    import difflib
-
-    try:
-        names = os.listdir(path.parent)
-    except OSError:
-        return None
-    near = difflib.get_close_matches(path.name, names, 1, 0.75)
-    return str(path.parent / near[0]) if near else None
 
 
 # ---------------------------------------------------------------------- progress

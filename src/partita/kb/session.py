@@ -1,0 +1,255 @@
+"""A session: the live sampler of a knowledge base beside the store that keeps it.
+
+The sampler is loaded when something is changed or asked of the posterior, and loaded again when another
+process has changed the store meanwhile. A change is one transaction: at its end, what has changed of the
+sampler is saved and the journal written. If it fails, the store is as before and the sampler is loaded again
+next time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete
+
+from partita._core.checks import whole
+from partita._core.typing import Integers
+from partita.kb.clustering import Clustering, Outcome
+from partita.kb.language import RECORD, Network, model_named
+from partita.kb.names import Names
+from partita.kb.store import fragments, judgements, sampler, tables
+from partita.kb.store.database import Store, StoreError, get, put
+from partita.kb.store.journal import DIGITS, Journal, Register
+from partita.models.records.record import Record
+
+EMPTY = "the knowledge base is empty: add fragments first"
+
+
+class Session:
+    """The live sampler beside the store.
+
+    Parameters
+    ----------
+    store : Store
+    settings : dict
+        As the store has them.
+
+    Attributes
+    ----------
+    clustering : Clustering or None
+        The sampler; None before a model is learnt, and until it is loaded.
+    names : Names
+        Those that fragments give their entities.
+    n_present : int
+        How many fragments there are.
+    """
+
+    def __init__(self, store: Store, settings: dict[str, Any]) -> None:
+        self.store, self.settings = store, settings
+        self._connection: Connection | None = None  # of the transaction that is going on
+        self._revision = -1  # of the store, that the sampler was loaded from or saved as
+        self._forget()
+
+    def _forget(self) -> None:
+        """Be without a sampler."""
+        self.clustering: Clustering | None = None
+        self.names = Names(lambda: self.connection)
+        self.n_present = 0
+        self._register = Register(self.names.of_entity)
+        self._sure: dict[int, float] = {}  # how sure each fragment's membership is, as the store has it
+
+    def close(self) -> None:
+        """Give the store back."""
+        self.clustering = None
+        self.store.close()
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the transaction that is going on."""
+        if self._connection is None:
+            raise StoreError(f"{self.store.name}: nothing can be fetched outside a transaction")
+        return self._connection
+
+    @property
+    def live(self) -> Clustering:
+        """The sampler; ValueError if there is none."""
+        if self.clustering is None:
+            raise ValueError(EMPTY)
+        return self.clustering
+
+    # ------------------------------------------------------------------ transactions
+
+    @contextmanager
+    def changing(self) -> Iterator[Journal]:
+        """A transaction in which the live sampler may change; if it fails, both are as before."""
+        try:
+            with self.store.writing() as connection:
+                self._connection = connection
+                self._catch_up()
+                journal = Journal(connection, self._register, self.names.of_fragment)
+                yield journal
+                self._save(journal)
+                revision = self._revision + 1
+                put(connection, "revision", revision)
+            self._revision = revision
+            if self.clustering is not None:
+                self.clustering.saved()
+        except BaseException:
+            self._revision, self.clustering = -1, None  # to be loaded again
+            raise
+        finally:
+            self._connection = None
+
+    @contextmanager
+    def asking(self) -> Iterator[tuple[Connection, Clustering]]:
+        """The live sampler, as the store has it."""
+        try:
+            with self.store.reading() as connection:
+                self._connection = connection
+                self._catch_up()
+                yield connection, self.live
+        finally:
+            self._connection = None
+
+    def is_learnt(self) -> bool:
+        """Whether the store has a model, learnt by this process or another."""
+        with self.store.reading() as connection:
+            return bool(get(connection, "settings")["learnt_from"])
+
+    # ------------------------------------------------------------------ loading and saving
+
+    def _catch_up(self) -> None:
+        """Load the sampler, unless it is that of the store already."""
+        revision = get(self.connection, "revision")
+        if revision == self._revision:
+            return
+        self.settings = get(self.connection, "settings")
+        self._forget()
+        model = get(self.connection, "model")
+        if model is not None:
+            self._load(Record.from_json(model))
+        self._revision = revision
+
+    def _load(self, model: Record) -> None:
+        """Load the sampler; what fragments say is fetched when it is needed."""
+        clustering = self._new_clustering(model)
+        try:
+            self._sure = sampler.load(self.connection, clustering, self._fetch)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise self._damaged(error) from error
+        self.n_present = len(self._sure)
+        self._register.load(self.connection)
+        self.clustering = clustering
+        self.constrain([])
+
+    def _fetch(self, numbers: Integers) -> list[Any]:
+        """What fragments say, by number, as the model takes it; StoreError if it cannot be."""
+        try:
+            said = fragments.properties_of(self.connection, numbers.tolist())
+            return self.live.model.validate(said)
+        except (LookupError, TypeError, ValueError) as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(f"{self.store.name} is damaged: {error}")
+
+    def _save(self, journal: Journal) -> None:
+        """Write what has changed of the sampler, and what happened."""
+        clustering = self.clustering
+        if clustering is None:
+            return
+        sampler.save(self.connection, clustering)
+        numbers, sure = clustering.unsaved_members()
+        probabilities = {
+            number: probability
+            for number, probability in zip(numbers.tolist(), sure.round(DIGITS).tolist(), strict=True)
+            if self._sure.get(number) != probability or number in journal.moved
+        }
+        self._sure |= probabilities
+        journal.write(probabilities)
+
+    # ------------------------------------------------------------------ changing the sampler as a whole
+
+    def learn(self, given: list[dict[str, Any]]) -> Clustering:
+        """Learn a model from what fragments say, and go on with an empty sampler that has it."""
+        schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
+        network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
+        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given)
+        self.settings = self.settings | {"learnt_from": len(given), "network": network}
+        put(self.connection, "settings", self.settings)
+        put(self.connection, "model", model.to_json())
+        self.connection.execute(delete(tables.subproblems))
+        self.clustering, self._sure = self._new_clustering(model), {}
+        return self.clustering
+
+    def _new_clustering(self, model: Record) -> Clustering:
+        """An empty sampler with a model, as the settings have it."""
+        self.names.follow(model)
+        kept = self.settings.get("network")
+        network = None if kept is None else Network(**kept)
+        return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
+
+    def constrain(self, touched: judgements.Pairs | None = None, without: str | None = None) -> Outcome:
+        """Let the posterior obey the judgements that count, but for those of the fragment ``without``.
+
+        ``touched`` are the pairs, by number, for which that is new: all that are judged unless given.
+        """
+        together, apart = judgements.constraints(self.connection, without)
+        return self.live.constrain(together, apart, together + apart if touched is None else touched)
+
+
+# ---------------------------------------------------------------------- opening
+
+
+def open_session(
+    target: str | PathLike[str],
+    schema: str | Record | None,
+    n_particles: int,
+    exact: bool,
+    create: bool,
+    model: str | None,
+) -> Session:
+    """See :func:`partita.kb.open`."""
+    whole("n_particles", n_particles, 1)
+    given = Record.from_toml(schema) if isinstance(schema, str) else schema
+    model = None if model is None else model_named(model)
+    if model not in (None, RECORD) and create and not is_there(target):
+        Network.of(model)  # which is refused, where it cannot be had, before a file is made
+    store = Store(target, create)
+    wanted = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model}
+    try:
+        return Session(store, settle(store, wanted | {"schema": None if given is None else given.to_toml()}))
+    except BaseException:
+        store.close()
+        raise
+
+
+def settle(store: Store, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the knowledge base; those that are wanted, if it is new."""
+    with store.reading() as connection:
+        known: dict[str, Any] | None = get(connection, "settings")
+    if known is None:
+        with store.writing() as connection:
+            known = get(connection, "settings")  # another process may have been faster
+            if known is None:
+                wanted |= {"model": wanted["model"] or RECORD}
+                put(connection, "settings", wanted)
+                return wanted
+    if wanted["schema"] is not None:
+        raise ValueError(f"{store.name} has a schema already: give the new one to relearn(schema=…)")
+    if wanted["model"] not in (None, own := known.get("model", RECORD)):
+        raise ValueError(
+            f"{store.name} clusters with the model {own}, not with {wanted['model']}: leave it "
+            "out, or change it with relearn(model=…)"
+        )
+    return known
+
+
+def is_there(target: str | PathLike[str]) -> bool:
+    """Whether a file of that name exists; of a database on a server that is not known."""
+    return "://" not in str(target) and Path(target).exists()

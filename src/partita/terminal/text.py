@@ -1,0 +1,139 @@
+"""Words and numbers as people write them. Imports nothing, so that the help of ``partita`` is quick."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from partita.kb.queries.answers import Event
+
+# Control characters, and those that change the direction of what follows them.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+VALUES = 3  # of an attribute, in lists
+IDS = 8  # of an entity's fragments, in sentences
+LONGEST = 60  # characters of a value, in tables
+COUNTED = {  # kinds of events that users care for, one of them and several
+    "created": ("entity created", "entities created"),
+    "joined": ("fragment joined an entity", "fragments joined entities"),
+    "moved": ("fragment moved", "fragments moved"),
+    "merged": ("merge", "merges"),
+    "split": ("split", "splits"),
+    "left": ("fragment left its entity", "fragments left their entities"),
+    "emptied": ("entity ended", "entities ended"),
+}
+
+
+def safe(text: object) -> str:
+    """Text without characters that a terminal obeys: they are written as in a Python string."""
+    return CONTROL.sub(lambda match: NAMED.get(match[0]) or _escape(match[0]), str(text))
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def shortened(text: str) -> str:
+    """A value that fits a table."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def percent(probability: float) -> str:
+    """A probability for people: never 0 % or 100 % unless it is."""
+    if 0.0 < probability < 0.005:
+        return "<1 %"
+    if 0.995 <= probability < 1.0:
+        return ">99 %"
+    return f"{100.0 * probability:.0f} %"
+
+
+def signed(nats: float) -> str:
+    """A number with its sign."""
+    return f"{round(nats, 2) or 0.0:+.2f}".replace("-", "−")
+
+
+def number(value: object) -> str:
+    """A number as people write it."""
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def listed(ids: Sequence[str]) -> str:
+    """Ids in a sentence."""
+    if len(ids) == 1:
+        return ids[0]
+    if len(ids) > IDS:
+        return f"{', '.join(ids[: IDS - 1])} and {len(ids) - IDS + 1:,} more"
+    return f"{', '.join(ids[:-1])} and {ids[-1]}"
+
+
+def values(said: Iterable[object], most: int = VALUES) -> str:
+    """Some values, in a cell."""
+    found = [shortened(str(value)) for value in said]
+    return " | ".join(found[:most]) + (" | …" if len(found) > most else "")
+
+
+# ---------------------------------------------------------------------- what happened
+
+
+def event_in_words(event: Event) -> str:
+    """One event as a sentence."""
+    entity, other, detail = event.entity, event.other, event.detail
+    said = {
+        "created": f"{entity} created",
+        "joined": f"{event.fragment} joined {entity}",
+        "moved": f"a fragment moved from {other} to {entity}",
+        "merged": f"{other} merged into {entity}",
+        "split": f"{other} split off {entity}",
+        "left": f"{event.fragment} left {entity}",
+        "updated": f"{event.fragment} of {entity} has a new version",
+        "emptied": f"{entity} has no fragments any more",
+        "renamed": f"{entity} renamed from {detail.get('from')!r} to {detail.get('to')!r}",
+        "confirmed": f"judged the same: {detail.get('first')} and {detail.get('second')}",
+        "separated": f"judged different: {detail.get('first')} and {detail.get('second')}",
+        "unsure": f"judged undecidable: {detail.get('first')} and {detail.get('second')}",
+        "undone": f"judgement {detail.get('judgement')} undone",
+    }.get(event.kind, f"{event.kind} {entity or ''}")
+    return said + reason(event)
+
+
+def reason(event: Event) -> str:
+    """What brought an event about, if that is not in the sentence."""
+    detail = event.detail
+    if event.kind in ("confirmed", "separated", "unsure"):
+        return f" (judgement {detail.get('judgement')})"
+    if event.kind in ("joined", "left", "updated", "undone"):
+        return ""
+    causes = {
+        "refined": "looking again",
+        "relearnt": "learning anew",
+        "judged_before": "an earlier judgement",
+    }
+    if "judgement" in detail:
+        return f" by judgement {detail['judgement']}"
+    if "undone" in detail:
+        return f" by undoing judgement {detail['undone']}"
+    found = [text for name, text in causes.items() if detail.get(name)]
+    return f" by {found[0]}" if found else f" by {event.fragment}" if event.fragment else ""
+
+
+def changes_in_words(changes: dict[str, int]) -> str:
+    """The number of events of each kind, those that users care for."""
+    parts = [
+        f"{changes[kind]:,} {plural if changes[kind] > 1 else single}"
+        for kind, (single, plural) in COUNTED.items()
+        if changes.get(kind)
+    ]
+    return ", ".join(parts) or "no entity changed"
+
+
+def added_in_words(done: dict[str, int]) -> str:
+    """How many fragments were added, updated and so on."""
+    said = {"added": "added", "updated": "updated", "unchanged": "unchanged"}
+    said |= {"repeated": "repeated rows passed over", "skipped": "empty rows skipped"}
+    parts = [f"{done[name]:,} {text}" for name, text in said.items() if done[name]]
+    return ", ".join(parts) or "nothing to add"
