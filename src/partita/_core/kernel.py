@@ -1,45 +1,116 @@
-"""How loops are compiled.
+"""How loops are compiled, and cached on disk.
 
 ``kernel`` marks what Python calls: compiled on first use, cached on disk, free of the interpreter lock.
-``inner`` marks what only kernels call: compiled as part of them, with no entry from Python. ``glue`` marks a
-few lines that only join steps: they are copied into their caller, so that what they call is compiled once.
+``inner`` marks what only kernels call: compiled as part of them, with no entry from Python. ``shared`` marks the few
+inner functions that are large: they are cached as well, to be linked into the kernels of other models, and of other
+processes. ``glue`` marks a few lines that only join steps: they are copied into their caller.
 
-A first use waits for the compiler, so kernels are plain loops on preallocated arrays: each NumPy function,
-fancy index or array expression inside one costs more compile time than a page of loops.
+A first use waits for the compiler, and three quarters of that is Numba's own Python code, so kernels are plain loops
+on preallocated arrays: each NumPy function, fancy index or array expression inside one costs more compile time than a
+page of loops. Constants among the arguments of an inner function make a copy of it for each: pass ``np.int64(2)``.
 """
 
-from pathlib import Path
+from __future__ import annotations
 
+import gc
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from llvmlite import binding
 from numba import njit
-from numba.core import cgutils
+from numba.core import cgutils, types
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import Compiler, CompilerBase, CompileResult
+from numba.core.compiler_machinery import PassManager
+from numba.core.targetconfig import TargetConfig
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonRewrites,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.types.functions import BaseFunction
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    InlineInlinables,
+    IRProcessing,
+    ReconstructSSA,
+    TranslateByteCode,
+)
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-COMPILED = ("models", "smc", "offline", "posterior", "losses")  # the folders with kernels in them
+PACKAGE = Path(__file__).parent.parent
+COMPILED = ("_core", "models", "smc", "offline", "posterior", "priors.py")  # where there are kernels, or parts
+
+# ---------------------------------------------------------------------- the cache
 
 
-def _forget_stale_kernels(package: Path) -> None:
-    """Remove cached kernels older than the newest source file that may be part of one.
+@cache
+def contents(*files: Path) -> str:
+    """A hash of files' names and contents, whatever their times."""
+    state = hashlib.blake2b(digest_size=16)
+    for file in files:
+        state.update(file.name.encode() + b"\0" + file.read_bytes())
+    return state.hexdigest()
+
+
+@cache
+def sources() -> str:
+    """A hash of all that may be part of a kernel of ours.
 
     Numba compares a cached kernel with its own file only, and would go on using it after an edit to an inner
     function in another one.
     """
-    sources = [
-        *package.glob("*.py"),
-        *(source for name in COMPILED for source in package.rglob(f"{name}/**/*.py")),
-    ]
-    newest = max(source.stat().st_mtime for source in sources)
-    for index in package.rglob("__pycache__/*.nbi"):
-        try:
-            if index.stat().st_mtime < newest:
-                index.unlink()
-        except OSError:
-            pass  # another process was faster, or the folder is not ours to change
+    found = [PACKAGE / name for name in COMPILED]
+    return contents(*(f for path in found for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])))
 
 
-_forget_stale_kernels(Path(__file__).parent.parent)
+def contents_of_type(kind: Any) -> tuple[str, ...]:
+    """For what a third party has registered: which class it is, and a hash of the file that it is from."""
+    if isinstance(kind, types.BaseTuple):
+        own = tuple(entry for item in kind.types for entry in contents_of_type(item))
+        if isinstance(kind, types.BaseNamedTuple):
+            where = kind.instance_class
+            if not where.__module__.startswith("partita."):
+                try:
+                    found = contents(Path(inspect.getfile(where)))
+                except (OSError, TypeError):
+                    found = ""
+                return (f"{where.__module__}.{where.__qualname__}", found, *own)
+        return own
+    return ()
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache, by the contents of the sources that may be part of a kernel.
+
+    Keys are text, so that an index can be read where a third party's classes cannot be imported.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        own = Path(inspect.getfile(function))
+        self._cache_file._source_stamp = sources() + ("" if PACKAGE in own.parents else contents(own))
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        given = tuple(entry for kind in signature for entry in contents_of_type(kind))
+        return str(signature), given, codegen.magic_tuple()
+
+    def has(self, signature: Any, codegen: Any) -> bool:
+        """Whether a kernel for arguments of these types is on disk."""
+        return self._index_key(signature, codegen) in self._cache_file._load_index()
 
 
 class LinkedCode(JITCodeLibrary):  # type: ignore[misc]
@@ -65,6 +136,14 @@ class LinkedCode(JITCodeLibrary):  # type: ignore[misc]
         """Whom Numba tells of the function's Python environment, which this code does without."""
         return NoEnvironment
 
+    def serialize_using_object_code(self):
+        """What is kept on disk; all that it calls is in it.
+
+        What it calls must stay as it is, ``linkonce_odr``: with local names the linker has been seen to take one
+        kernel's function for another's.
+        """
+        return self.name, self._get_module_for_linking().as_bitcode()
+
 
 class NoEnvironment:
     """Takes no notice."""
@@ -73,19 +152,133 @@ class NoEnvironment:
     def set_env(name, env):
         """Nothing to set."""
 
+    @staticmethod
+    def magic_tuple():
+        """Bitcode is for this version of LLVM, whatever the processor."""
+        return tuple(binding.llvm_version_info), binding.get_default_triple()
+
+
+class LinkedCodeOnDisk(CompileResultCacheImpl):  # type: ignore[misc]
+    """How :class:`LinkedCode` is read again."""
+
+    def rebuild(self, target_context, payload):
+        """The compiled function, as if it had been compiled here."""
+        return CompileResult._rebuild(Reader(target_context), *payload)
+
+
+class Reader:
+    """Numba's target, which reads :class:`LinkedCode`."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def __getattr__(self, name):
+        return getattr(self.target, name)
+
+    def codegen(self):
+        """Itself, for :meth:`unserialize_library`."""
+        return self
+
+    def unserialize_library(self, data):
+        """The code, to be linked."""
+        name, bitcode = data
+        library = LinkedCode(self.target.codegen(), name)
+        library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
+        library._finalized = True
+        return library
+
+
+class LinkedCodeCache(KernelCache):
+    """The cache with :class:`LinkedCode` in it."""
+
+    _impl_class = LinkedCodeOnDisk
+
+    def _index_key(self, signature: Any, codegen: Any) -> Any:
+        return super()._index_key(signature, NoEnvironment)
+
+
+# ---------------------------------------------------------------------- the compiler
+
+PASSES = (  # all of Numba's, but those for closures, ``with``, ``literally`` and the like
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    GenericRewrites,
+    InlineInlinables,
+    ReconstructSSA,
+    DeadBranchPrune,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+    NopythonRewrites,
+    IRLegalization,
+    AnnotateTypes,
+    NativeLowering,
+    NoPythonBackend,
+)
+
 
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's compiler with :class:`LinkedCode` for its result."""
 
     def define_pipelines(self):
-        """The usual passes."""
+        """The passes that plain loops need."""
         self.state.library = LinkedCode(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes = PassManager("inner")
+        for step in PASSES:
+            passes.add_pass(step, step.__name__)
         passes.finalize()
         return [passes]
 
 
-kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
+class KernelCompiler(Compiler):  # type: ignore[misc]
+    """Numba's compiler, in a hurry."""
+
+    def compile_extra(self, func):
+        """Compile with what Numba computes again and again remembered."""
+        with hurrying():
+            return super().compile_extra(func)
+
+
+@contextmanager
+def hurrying() -> Iterator[None]:
+    """While compiling, spare what Numba does for nothing; the code that comes out is the same.
+
+    Its million small objects are looked through by the garbage collector again and again. The options of a function
+    are hashed, by their names alone, whenever it is looked up. And how to add two numbers is found out each time.
+    """
+    collecting, before = gc.isenabled(), (TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type)
+    hash_of, equal, call_type = before
+    hashes: dict[type, int] = {}
+    known: dict[Any, Any] = {}
+
+    def quick_hash(self: Any) -> int:
+        kind = type(self)
+        if kind not in hashes:
+            hashes[kind] = hash_of(self)
+        return hashes[kind]
+
+    def quick_equal(self: Any, other: Any) -> Any:
+        return self is other or equal(self, other)
+
+    def quick_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        if kws or not all(isinstance(kind, types.Number | types.Boolean) for kind in args):
+            return call_type(self, context, args, kws)
+        key = self, args
+        if key not in known:
+            known[key] = call_type(self, context, args, kws)
+        return known[key]
+
+    gc.disable()
+    TargetConfig.__hash__, TargetConfig.__eq__ = quick_hash, quick_equal
+    BaseFunction.get_call_type = quick_call_type
+    try:
+        yield
+    finally:
+        TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type = before
+        if collecting:
+            gc.enable()
+
+
 INNER = {
     "nogil": True,
     "error_model": "numpy",
@@ -95,6 +288,26 @@ INNER = {
 }
 inner = njit(**INNER)
 glue = njit(nogil=True, error_model="numpy", inline="always")
+_compiled = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, pipeline_class=KernelCompiler)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """What Python calls."""
+    dispatcher = _compiled(function)
+    dispatcher._cache = KernelCache(function)
+    return dispatcher
+
+
+def shared(function: Callable[..., Any]) -> Any:
+    """An inner function that is cached on disk as well."""
+    dispatcher = inner(function)
+    dispatcher._cache = LinkedCodeCache(function)
+    return dispatcher
+
+
+def is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
+    """Whether a kernel for arguments of these types is on disk."""
+    return bool(dispatcher._cache.has(signature, dispatcher.targetctx.codegen()))
 
 
 @intrinsic

@@ -1,67 +1,78 @@
 """A first use waits for the compiler: let two processes share the work.
 
-One compiles the loop over a stream, the other everything around it; both leave what they have made in the
-cache on disk. Where the cache has it all, the second process is not even started.
+One compiles the loop over a stream, from its beginning; the other its large parts, from the end, and everything
+around it. Both leave what they have made in the cache on disk, where each finds what the other has done. Where the
+cache has the loop, the second process is not even started.
 """
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
-from threading import Timer
-from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numba import typeof, types
 
+from partita._core.kernel import is_cached
 from partita.models.base import CompiledModel
 from partita.models.numeric.gaussian import Gaussian
 from partita.models.records.attributes import Text
 from partita.models.records.record import Record
+from partita.models.records.urns import URN_FAMILY, shift
 from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
 from partita.smc.loops.python import count_observation
 from partita.smc.moves.concentration import learn_alpha
-from partita.smc.moves.install import fill
-from partita.smc.state.constraints import no_constraints
-from partita.smc.state.state import STATE, Settings, grown
-from partita.smc.steps.step import stream
+from partita.smc.moves.install import commit, fill, give_back, room_for, scores_of, take_clusters
+from partita.smc.moves.refine import best_other
+from partita.smc.moves.rows import canonical
+from partita.smc.reading.particles import first_members, partitions
+from partita.smc.state import access
+from partita.smc.state.constraints import no_constraints, parts_of
+from partita.smc.state.state import STATE, Settings, grown, new_seed
+from partita.smc.steps.candidates import kept_keys
+from partita.smc.steps.merge import Joint, k_best
+from partita.smc.steps.split import split, write_rows
+from partita.smc.steps.step import stream, weigh
+from partita.smc.steps.update import Particles, update
 
-PATIENCE = 0.6  # seconds; to read the loop from the cache takes a fraction of that
-COMPILING = 4.0  # seconds that compiling it takes at least
+NUMBER, NUMBERS, TABLE = types.int64, types.int64[::1], types.int64[:, ::1]
+REALS, REAL_TABLE = types.float64[::1], types.float64[:, ::1]
+PARTICLES = types.NamedTuple([REALS, TABLE], Particles)
+JOINT = types.NamedTuple([NUMBERS, TABLE, NUMBERS, REALS], Joint)
 
 
 def warm_up(model: CompiledModel, n_features: int) -> None:
     """Compile what a sampler needs to cluster with this model and to answer questions."""
-    helpers: list[subprocess.Popen[bytes]] = []
+    model.check(n_features)
+    family = typeof(model.family(n_features))
+    if is_cached(stream, (STATE, family, NUMBER)):
+        return
     rest = "compile_for_records" if isinstance(model, Record) else "compile_for_points"
+    command = [sys.executable, "-c", f"from partita.demo.warmup import {rest} as c; c()"]
+    helper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stream.compile((STATE, family, NUMBER))
+    if isinstance(model, Record):  # what scores takes longest to compile
+        fill.compile((STATE, family, NUMBERS, NUMBERS, NUMBERS))
+        weigh.compile((STATE, family, NUMBER))
+    helper.wait()  # should it fail, this process compiles on demand
 
-    def call_for_help() -> None:
-        command = [sys.executable, "-c", f"from partita.demo.warmup import {rest} as c; c()"]
-        helpers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
-    began = perf_counter()
-    timer = Timer(PATIENCE, call_for_help)
-    timer.start()
-    try:
-        model.check(n_features)
-        names, number = types.int64[::1], types.int64
-        family = typeof(model.family(n_features))
-        stream.compile((STATE, family, number))
-        if isinstance(model, Record):  # it scores, too, and what scores takes longest to compile
-            fill.compile((STATE, family, names, names, names))
-    finally:
-        timer.cancel()
-        timer.join()
-    for helper in helpers:
-        if perf_counter() - began < COMPILING:
-            helper.kill()  # the loop was there, so the rest will be, too
-        helper.wait()  # should it fail, this process compiles on demand
+def compile_shared(family: Any) -> None:
+    """Compile the large parts of the loop over a stream that the other process comes to last."""
+    gc.disable()  # for all of this process
+    split.compile((STATE, NUMBERS, NUMBERS, TABLE, REALS))
+    write_rows.compile((STATE, NUMBER, JOINT))
+    k_best.compile((STATE, PARTICLES))
+    update.compile((STATE, family, NUMBER, NUMBER, NUMBER))
 
 
 def compile_for_points() -> None:
     """Run everything but the loop over a stream once, on a state of two observations."""
     model, settings = Gaussian(), Settings(particles=2)
+    compile_shared(typeof(model.family(1)))
     engine = Engine(model, settings, 1, 1, 0.0, 0)
     engine.run(engine.store(engine.encode(np.zeros((0, 1)))))
     width = model.width(1)
@@ -85,12 +96,10 @@ def compile_for_points() -> None:
 
 def compile_for_records() -> None:
     """The same for a knowledge base of two fragments, and what refines it."""
-    from partita.kb.clustering import Clustering
-    from partita.smc.moves.install import commit, room_for, take_clusters
-    from partita.smc.moves.refine import best_other
-    from partita.smc.moves.rows import canonical
-    from partita.smc.reading.particles import partitions
+    from partita.kb.clustering import Clustering  # which points do without
 
+    shift.compile((URN_FAMILY, REAL_TABLE, NUMBER, NUMBER, NUMBER, REAL_TABLE, NUMBER, NUMBER))
+    compile_shared(URN_FAMILY)
     model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
     clustering = Clustering(model, 2, exact=False)
     engine, said = clustering.engine, model.validate(fragments)
@@ -110,6 +119,15 @@ def compile_for_records() -> None:
     clustering.rename_from(np.array([1, 1]), 2)
     clustering.unsaved()
     learn_alpha(engine.state)
+    slots = first_members(engine.state)
+    access.subproblem_of(engine.state, 0)
+    access.are_absent(engine.state, slots)
+    scores_of(engine.state, slots)
+    give_back(engine.state, slots[:0])
+    engine.constraints = engine.constraints
+    parts_of(engine.constraints)
+    for ask_state in (kept_keys, new_seed, access.n_changes, access.just_written, access.present):
+        ask_state(engine.state)
     ask(engine)
 
 

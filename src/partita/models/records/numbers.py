@@ -60,8 +60,9 @@ def log_numbers(chosen, base, settings, theta, a, n, column):
 @inner
 def numbers_gain(chosen, base, settings, theta, a, n):
     """log p of the numbers in the first n rows of ``chosen``, with the observation over without it."""
-    before = log_numbers(chosen, base, settings, theta, a, n, 1)
-    return log_numbers(chosen, base, settings, theta, a, n, 2) - before
+    without, with_it = np.int64(1), np.int64(2)
+    before = log_numbers(chosen, base, settings, theta, a, n, without)
+    return log_numbers(chosen, base, settings, theta, a, n, with_it) - before
 
 
 def as_number(raw: Any) -> float:

@@ -31,7 +31,7 @@ import numpy as np
 from numba import types
 from numba.extending import typeof_impl
 
-from partita._core.kernel import borrowed, inner
+from partita._core.kernel import borrowed, inner, shared
 from partita._core.typing import Floats, Integers
 from partita.models.records.numbers import NUMBER, numbers_gain
 from partita.models.records.tables import (
@@ -55,7 +55,7 @@ from partita.models.scoring.families import Kernels
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
 VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
 URNS = 0  # how an attribute is modelled: as above, or by ``values.py`` or ``numbers.py``
-MENTIONS = 1  # the feature that counts attributes mentioned, in all
+MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
 
 
 class UrnFamily(NamedTuple):
@@ -612,7 +612,7 @@ def most_features(items, firsts, lasts, parts, first, last):
     return count
 
 
-@inner
+@shared
 def shift(family, statistics, child, parent, size, data, x, by):
     """Row of ``child``, of so many members: that of ``parent`` with ``x`` added or taken out."""
     items, kind, owner = borrowed(family.items), borrowed(family.kind), borrowed(family.owner)

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from partita._core.kernel import inner, kernel
+from partita._core.kernel import inner, kernel, shared
 from partita._core.sorting import descending
 from partita.smc.state.index import insert, slot
 from partita.smc.state.state import n_present
@@ -44,7 +44,7 @@ def meet_keys(state, keys, first, last):
         at = slot(index.heads, index.keys, keys[first + k])
         heads[k] = index.heads[at] if index.counts[at] > 0 else -1
         rarity[k] = -index.counts[at]
-    met, met_at, left, count = state.met, state.met_at, BUDGET, 0
+    met, met_at, left, count = state.met, state.met_at, BUDGET, np.int64(0)
     found, latest, shared = np.empty(BUDGET), np.empty(BUDGET, np.int64), np.empty(BUDGET)
     state.tick += 1
     for k in descending(rarity, n):
@@ -74,14 +74,14 @@ def keep_most_shared(state, found, shared, count):
         kept = np.empty(MOST)
         for k in range(MOST):
             kept[k] = found[best[k]]
-        found, count = kept, MOST
+        found, count = kept, np.int64(MOST)
     order = descending(found, count)
     for k in range(count):
         state.candidates[k] = -np.int64(found[order[k]])
     state.n_candidates = count
 
 
-@inner
+@shared
 def find_candidates(state, x):
     """The candidates for observation ``x``, which is stored."""
     index = state.index

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partita._core.kernel import inner
+from partita._core.kernel import inner, shared
 from partita._core.sorting import descending, push, sift_down
 from partita._core.typing import Array
 from partita.smc.state.state import uniform
@@ -86,7 +86,7 @@ def sorted_lists(state, retained, subproblems, place):
     return first, entries, values
 
 
-@inner
+@shared
 def k_best(state, retained):
     """The m heaviest combinations of a retained particle and rows of the other subproblems."""
     subproblems, place = involved(retained)

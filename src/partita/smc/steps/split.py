@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from partita._core.hashing import hash_table, mix
-from partita._core.kernel import inner
+from partita._core.kernel import inner, shared
 from partita._core.sorting import descending
 from partita.smc.steps.resample import normalise
 
@@ -53,7 +53,7 @@ def new_block(state, x):
     return b
 
 
-@inner
+@shared
 def write_rows(state, x, joint):
     """The blocks and the matrix of the joined subproblem, with x in a column of its own at the end."""
     cells, seen, child = state.cells, state.seen, state.child
@@ -319,7 +319,7 @@ def forget(state, subproblems):
     return found
 
 
-@inner
+@shared
 def split(state, old, blocks, matrix, weight):
     """Write new rows in the place of the ``old`` subproblems, one subproblem a component."""
     before = forget(state, old)

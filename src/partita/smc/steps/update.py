@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from partita._core.kernel import INNER, inner
+from partita._core.kernel import INNER, inner, shared
 from partita._core.sorting import descending, kth_largest
 from partita._core.typing import Array
 from partita.models.scoring.families import ceiling, enclose, gains, has_ceiling
@@ -50,7 +50,7 @@ def list_clusters(state, s, count):
 def score(state, family, data, x):
     """Score row ``x`` of the data against every cluster of the candidates (paper, eq. 1, in logarithms)."""
     state.child[0] = 0  # the empty cluster first
-    count = 1
+    count = np.int64(1)
     for q in range(state.n_candidates):
         state.late[state.candidates[q]] = False
         count = list_clusters(state, state.candidates[q], count)
@@ -71,7 +71,7 @@ def score_few(state, family, x):
     if state.hulls.shape[0] < n:
         state.hulls = np.empty((n, state.statistics.shape[1]))
     state.child[0] = 0
-    count = 1
+    count = np.int64(1)
     for q in range(state.n_candidates):
         s = candidates[q]
         late[s] = state.subproblems[s].clusters > FEW and state.n_candidates > 1
@@ -83,7 +83,7 @@ def score_few(state, family, x):
         s = candidates[q]
         if late[s]:
             if not state.enclosed[s]:
-                count = list_clusters(state, s, 0)
+                count = list_clusters(state, s, np.int64(0))
                 d = state.data.shape[1]
                 enclose(family, state.statistics, state.child, 0, count, state.hulls, s, d)
                 state.enclosed[s] = True
@@ -103,7 +103,7 @@ def _score_promising(state, family, x):
 @inner
 def score_one(state, family, x, s):
     """Score a stored observation against a candidate left for later."""
-    n = list_clusters(state, s, 0)
+    n = list_clusters(state, s, np.int64(0))
     gains(family, state.statistics, state.child, 0, n, state.data, x, state.gain)
     state.n_scored += n
     state.late[s] = False
@@ -248,7 +248,7 @@ def heaviest(a, b, size):
     return result
 
 
-@inner
+@shared
 def update(state, family, x, home, size):
     """The ``size`` heaviest putative particles of the candidates not dropped, heaviest first, and how many the
     pool was chosen from."""
