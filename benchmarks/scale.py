@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import partita as pt
-from benchmarks.common import ROOT, cpu_seconds, keep, resident, show
+from benchmarks.common import RESULTS, cpu_seconds, keep, resident, show
 
 SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 EACH = 5  # observations a cluster, on average
@@ -185,7 +185,7 @@ def draw(results: dict[str, Any]) -> None:
             axes.plot(n, [r[measure] for r in stream["sizes"]], "o-", label=label)
         axes.set(xscale="log", xlabel=f"{name} so far", ylabel="µs an observation", ylim=(0, None))
         axes.legend()
-    path = ROOT / "benchmarks" / "results" / "scale.png"
+    path = RESULTS / "scale.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=150)
 
@@ -236,7 +236,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="three sizes only")
     chosen = parser.parse_args(given)
     sizes = SIZES[:3] if chosen.quick else tuple(size for size in SIZES if size <= chosen.most)
-    path = ROOT / "benchmarks" / "results" / "scale.json"
+    path = RESULTS / "scale.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     results = {name: kept[name] for name in STREAMS if name in kept}
     for name in chosen.streams:

@@ -134,7 +134,7 @@ def test_examples_of_how_it_works_are_true():
     assert failed == 0
 
 
-PAGES = [ROOT / "README.md", ROOT / "experiments" / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "results" / "RESULTS.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
