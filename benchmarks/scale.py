@@ -1,10 +1,10 @@
-"""How the cost of an observation grows with the stream: candidates on, from 5,000 to 500,000 observations.
+"""How the cost of an observation grows with the stream: with keys, from 5,000 to 500,000 observations.
 
 python -m benchmarks.scale [--streams points records] [--most 500000] [--quick]
 
 A stream is a model, α and a function that draws the next rows; the number of clusters grows with n. What
 leads up to each size is one batch, with all growing of arrays in it; then single calls of ``partial_fit`` are
-timed, each with the processor's clock, as other processes are none of our cost. Least squares say how many
+timed, each with the processor's clock, so that other processes do not count. Least squares say how many
 microseconds each doubling of n adds, and which power of n fits best: logarithmic growth is a power near 0.
 Memory is all that the process holds, rows of the stream not yet given to the sampler included.
 """
@@ -127,9 +127,9 @@ STREAMS: dict[str, Callable[[int], Stream]] = {"points": points, "records": reco
 
 def cost(stream: Stream, sizes: tuple[int, ...], m: int) -> Iterator[dict[str, float]]:
     """Microseconds an observation at each size, as the stream runs up to the last."""
-    warm = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
+    warm = pt.SplitSMC(stream.model, stream.alpha, m, keys="auto")
     warm.partial_fit(stream.rows(50)).partial_fit(stream.rows(1))
-    sampler = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
+    sampler = pt.SplitSMC(stream.model, stream.alpha, m, keys="auto")
     seen = 0
     for size in sizes:
         batch, singles = stream.rows(size - seen - SINGLES), stream.rows(SINGLES)
@@ -206,7 +206,7 @@ def tell(name: str, of_stream: dict[str, Any]) -> None:
     """Print the tables of a stream."""
     m, found, grows = (of_stream[key] for key in ("particles", "sizes", "growth"))
     show(
-        f"{name}, m = {m}: microseconds an observation with candidates, as the stream goes on",
+        f"{name}, m = {m}: microseconds an observation with keys, as the stream goes on",
         ["n", "clusters", "batch", "single: median", "99 %", "worst", "scored", "reached", "MiB"],
         [
             [
