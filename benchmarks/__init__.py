@@ -1,1 +1,1 @@
-"""Speed, memory and accuracy, measured: each module prints tables and keeps its last results as JSON."""
+"""Speed, memory and accuracy, measured: each module prints tables and keeps its last results in results/."""

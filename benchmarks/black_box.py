@@ -146,7 +146,7 @@ def main() -> None:
     some = {"n_particles": given.particles}
     samplers = {
         "SplitSMC": (pt.SplitSMC, some, surrogate),
-        "SplitSMC, candidates": (pt.SplitSMC, some | {"candidates": "auto"}, surrogate),
+        "SplitSMC, candidates": (pt.SplitSMC, some | {"keys": "auto"}, surrogate),
         "SplitSMC, rejuvenation": (pt.SplitSMC, some | {"rejuvenation": 1}, surrogate),
         "SMC": (pt.SMC, some, surrogate),
         "Greedy": (pt.Greedy, {}, surrogate),

@@ -17,6 +17,7 @@ from rich.table import Table
 import partita as pt
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results" / "benchmarks"
 POINTS = ROOT.parent / "shared" / "data" / "points"
 PAPER = {"shape": 2.0, "rate": 0.5, "mean": 0.0, "precision": 2e-4}
 console = Console(width=110)
@@ -95,13 +96,13 @@ def show(title: str, columns: list[str], rows: list[list[Any]]) -> None:
 
 
 def keep(name: str, results: dict[str, Any]) -> None:
-    """Write the results beside this file, with the command and the machine that made them."""
+    """Write the results to results/benchmarks, with the command and the machine that made them."""
     about = {
         "command": f"python -m benchmarks.{name}",
         "python": platform.python_version(),
         "machine": platform.machine(),
     }
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(about | results, indent=1) + "\n")
     console.print(f"kept in {path.relative_to(ROOT)}")

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 import partita as pt
-from benchmarks.common import ROOT, Cost, console, keep, measured, show
+from benchmarks.common import RESULTS, ROOT, Cost, console, keep, measured, show
 from benchmarks.record_peers import (
     DEMOS,
     Answer,
@@ -74,7 +74,7 @@ def cluster(records: Records, particles: int = 20, expected: int = 0) -> Any:
     Where more records are ``expected`` than given, what is done for so many is done for these.
     """
     model = pt.Record.infer(records).fit_prior(records)
-    options = {"candidates": "auto"} if max(len(records), expected) > MANY else {}
+    options = {"keys": "auto"} if max(len(records), expected) > MANY else {}
     return pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=0, **options).fit(records)
 
 
@@ -331,7 +331,7 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Run what the command line asks for; sets and methods that are not run keep their last results."""
     chosen = options()
-    path = ROOT / "benchmarks" / "results" / "entity_resolution.json"
+    path = RESULTS / "entity_resolution.json"
     results = {}
     for name in chosen.sets:
         results[name] = compare(chosen.data, name, chosen.methods, chosen.orders, chosen.particles)

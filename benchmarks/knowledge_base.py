@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import partita.kb
-from benchmarks.common import ROOT, keep, measured, show
+from benchmarks.common import RESULTS, ROOT, keep, measured, show
 
 DATA = ROOT.parent / "shared" / "data"
 SINGLE = 1000  # fragments that come one by one
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--store", help="a URL in place of a SQLite file, for kb5k")
     parser.add_argument("--only", choices=["ingest", "large"])
     options = parser.parse_args()
-    path = ROOT / "benchmarks" / "results" / "knowledge_base.json"
+    path = RESULTS / "knowledge_base.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     results = {name: kept[name] for name in ("ingest", "large") if name in kept}  # what is not run stays
     with tempfile.TemporaryDirectory() as folder:

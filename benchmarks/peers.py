@@ -93,7 +93,7 @@ METHODS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def grid(method: str, n_clusters: int) -> list[Settings]:
-    """Settings to choose from by the truth; the mixture is told the true number of clusters, even."""
+    """Settings to choose from by the truth; the mixture is even given the true number of clusters."""
     options: dict[str, dict[str, tuple[Any, ...]]] = {
         "BayesianGaussianMixture": {
             "n_components": (n_clusters, 2 * n_clusters),

@@ -1,10 +1,10 @@
-"""How the cost of an observation grows with the stream: candidates on, from 5,000 to 500,000 observations.
+"""How the cost of an observation grows with the stream: with keys, from 5,000 to 500,000 observations.
 
 python -m benchmarks.scale [--streams points records] [--most 500000] [--quick]
 
 A stream is a model, α and a function that draws the next rows; the number of clusters grows with n. What
 leads up to each size is one batch, with all growing of arrays in it; then single calls of ``partial_fit`` are
-timed, each with the processor's clock, as other processes are none of our cost. Least squares say how many
+timed, each with the processor's clock, so that other processes do not count. Least squares say how many
 microseconds each doubling of n adds, and which power of n fits best: logarithmic growth is a power near 0.
 Memory is all that the process holds, rows of the stream not yet given to the sampler included.
 """
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import partita as pt
-from benchmarks.common import ROOT, cpu_seconds, keep, resident, show
+from benchmarks.common import RESULTS, cpu_seconds, keep, resident, show
 
 SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 EACH = 5  # observations a cluster, on average
@@ -127,9 +127,9 @@ STREAMS: dict[str, Callable[[int], Stream]] = {"points": points, "records": reco
 
 def cost(stream: Stream, sizes: tuple[int, ...], m: int) -> Iterator[dict[str, float]]:
     """Microseconds an observation at each size, as the stream runs up to the last."""
-    warm = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
+    warm = pt.SplitSMC(stream.model, stream.alpha, m, keys="auto")
     warm.partial_fit(stream.rows(50)).partial_fit(stream.rows(1))
-    sampler = pt.SplitSMC(stream.model, stream.alpha, m, candidates="auto")
+    sampler = pt.SplitSMC(stream.model, stream.alpha, m, keys="auto")
     seen = 0
     for size in sizes:
         batch, singles = stream.rows(size - seen - SINGLES), stream.rows(SINGLES)
@@ -185,7 +185,7 @@ def draw(results: dict[str, Any]) -> None:
             axes.plot(n, [r[measure] for r in stream["sizes"]], "o-", label=label)
         axes.set(xscale="log", xlabel=f"{name} so far", ylabel="µs an observation", ylim=(0, None))
         axes.legend()
-    path = ROOT / "benchmarks" / "results" / "scale.png"
+    path = RESULTS / "scale.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=150)
 
@@ -206,7 +206,7 @@ def tell(name: str, of_stream: dict[str, Any]) -> None:
     """Print the tables of a stream."""
     m, found, grows = (of_stream[key] for key in ("particles", "sizes", "growth"))
     show(
-        f"{name}, m = {m}: microseconds an observation with candidates, as the stream goes on",
+        f"{name}, m = {m}: microseconds an observation with keys, as the stream goes on",
         ["n", "clusters", "batch", "single: median", "99 %", "worst", "scored", "reached", "MiB"],
         [
             [
@@ -236,7 +236,7 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="three sizes only")
     chosen = parser.parse_args(given)
     sizes = SIZES[:3] if chosen.quick else tuple(size for size in SIZES if size <= chosen.most)
-    path = ROOT / "benchmarks" / "results" / "scale.json"
+    path = RESULTS / "scale.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     results = {name: kept[name] for name in STREAMS if name in kept}
     for name in chosen.streams:

@@ -1,6 +1,6 @@
 """Bits a token of the language model on random sets of entities that it has not learnt from.
 
-python experiments/measure_jsonlm.py WEIGHTS kb_train/fragments.jsonl.gz geo_train/fragments.jsonl.gz
+python -m benchmarks.networks.measure_jsonlm WEIGHTS kb_train/fragments.jsonl.gz geo_train/fragments.jsonl.gz
 """
 
 from __future__ import annotations

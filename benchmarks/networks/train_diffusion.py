@@ -1,6 +1,6 @@
 """Train the diffusion model that Partita ships, on an accelerator, in minutes.
 
-python experiments/train_diffusion.py circles --out FOLDER [--steps N | --seconds S]
+python -m benchmarks.networks.train_diffusion circles --out FOLDER [--steps N | --seconds S]
 
 Writes ``circles.safetensors`` and ``curves.json``, beside the checkpoint from which it goes on if it is
 started again. With ``--seconds`` the number of steps is chosen after timing a few.

@@ -1,6 +1,6 @@
 """Calibrate the language model on entities that it has not learnt from, and write the file that is shipped.
 
-    python experiments/calibrate_jsonlm.py FOLDER/jsonlm.safetensors kb1k/fragments.jsonl OUTPUT
+    python -m benchmarks.networks.calibrate_jsonlm FOLDER/jsonlm.safetensors kb1k/fragments.jsonl OUTPUT
 
 The paper tunes the likelihood's scale on a labelled validation set of confusable entities. Here it is that
 part of kb1k which its field ``split`` calls dev: groups of entities that share a name, none of them in

@@ -1,9 +1,9 @@
 """Train the language model that Partita ships, on an accelerator, in minutes.
 
-    python experiments/train_jsonlm.py FOLDER kb_train/fragments.jsonl.gz:6 geo_train/fragments.jsonl.gz:1
+python -m benchmarks.networks.train_jsonlm FOLDER kb_train/fragments.jsonl.gz:6 geo_train/fragments.jsonl.gz:1
 
 Each file of labelled fragments is followed by how often an entity is seen in an epoch. The folder receives a
-checkpoint, the curves, and jsonlm.safetensors, not calibrated yet (experiments/calibrate_jsonlm.py).
+checkpoint, the curves, and jsonlm.safetensors, not calibrated yet (calibrate_jsonlm).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from train_diffusion import printed
-
 from partita.experiments.files import read_fragments
 from partita.neural.jsonlm import Corpus, learnt
+
+from .train_diffusion import printed
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""How the networks that Partita ships were trained, calibrated and measured: one script for each."""
