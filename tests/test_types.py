@@ -7,7 +7,7 @@ import pytest
 
 import partita as pt
 from partita.models.records import types as learning
-from partita.models.records.types import Types, learnt_types, log_mentions, mentions_of
+from partita.models.records.entity_types import Types, learnt_types, log_mentions, mentions_of
 
 from . import naive_urns
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita._core.kernel import kernel
-from partita.models.records.numbers import as_number, resolution_of
+from partita.models.records.kinds.number import as_number, resolution_of
+from partita.models.records.kinds.value import COMPARED, edit_distance
 from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
-from partita.models.records.values import COMPARED, edit_distance
 from partita.models.scoring.families import extend, gains, join, log_marginal, reduce
 from partita.offline.sweeps import new_rows
 

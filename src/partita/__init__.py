@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from partita.models.numeric.categorical import Categorical as Categorical
     from partita.models.numeric.gaussian import Gaussian as Gaussian
     from partita.models.numeric.multivariate import MultivariateGaussian as MultivariateGaussian
-    from partita.models.records.attributes import Category as Category
-    from partita.models.records.attributes import Date as Date
-    from partita.models.records.attributes import Number as Number
-    from partita.models.records.attributes import Text as Text
-    from partita.models.records.attributes import Value as Value
+    from partita.models.records.kinds import Category as Category
+    from partita.models.records.kinds import Date as Date
+    from partita.models.records.kinds import Number as Number
+    from partita.models.records.kinds import Text as Text
+    from partita.models.records.kinds import Value as Value
     from partita.models.records.ngram import Ngram as Ngram
     from partita.models.records.record import Record as Record
     from partita.offline.agglomerative import Agglomerative as Agglomerative
@@ -52,15 +52,15 @@ _HOMES = {
     "Bernoulli": "models.numeric.bernoulli",
     "Ngram": "models.records.ngram",
     "Record": "models.records.record",
-    "Text": "models.records.attributes",
-    "Category": "models.records.attributes",
-    "Date": "models.records.attributes",
-    "Value": "models.records.attributes",
-    "Number": "models.records.attributes",
+    "Text": "models.records.kinds",
+    "Category": "models.records.kinds",
+    "Date": "models.records.kinds",
+    "Value": "models.records.kinds",
+    "Number": "models.records.kinds",
     "BlackBox": "models.black_box",
     "CompiledModel": "models.base",
     "Kernels": "models.scoring.families",
-    "Attribute": "models.records.attributes",
+    "Attribute": "models.records.kinds",
     "register": "models.registry",
     "inner": "_core.kernel",
     "DirichletProcess": "priors",

@@ -52,7 +52,14 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 PACKAGE = Path(__file__).parent.parent
-COMPILED = ("_core", "models", "smc", "offline", "posterior", "priors.py")  # where there are kernels, or parts
+COMPILED = (
+    "_core",
+    "models",
+    "smc",
+    "offline",
+    "posterior",
+    "priors.py",
+)  # where there are kernels, or parts
 
 # ---------------------------------------------------------------------- the cache
 
@@ -246,7 +253,10 @@ def hurrying() -> Iterator[None]:
     Its million small objects are looked through by the garbage collector again and again. The options of a function
     are hashed, by their names alone, whenever it is looked up. And how to add two numbers is found out each time.
     """
-    collecting, before = gc.isenabled(), (TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type)
+    collecting, before = (
+        gc.isenabled(),
+        (TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type),
+    )
     hash_of, equal, call_type = before
     hashes: dict[type, int] = {}
     known: dict[Any, Any] = {}

@@ -18,9 +18,10 @@ from numba import typeof, types
 from partita._core.kernel import is_cached
 from partita.models.base import CompiledModel
 from partita.models.numeric.gaussian import Gaussian
-from partita.models.records.attributes import Text
+from partita.models.records.kinds import Text
 from partita.models.records.record import Record
-from partita.models.records.urns import URN_FAMILY, shift
+from partita.models.records.urns.family import URN_FAMILY
+from partita.models.records.urns.rows import shift
 from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
 from partita.smc.loops.python import count_observation

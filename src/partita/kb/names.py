@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from partita.kb.store.tables import fragments, members
-from partita.models.records.attributes import Text
 from partita.models.records.fragments import as_text
+from partita.models.records.kinds import Text
 from partita.models.records.record import Record
 
 USUAL = ("name", "label", "title")  # attributes that name an entity

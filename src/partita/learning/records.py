@@ -1,30 +1,24 @@
 """Empirical Bayes for records: how frequent values are among entities, and how much entities vary.
 
 Given clusters, each value's count is the number of clusters that have it, for that is how often the base of
-an urn was drawn from; the concentrations θ and φ solve the equation of their maximum likelihood, and the
-strength s of the letters is searched for; ``types.py`` learns which attributes go together. Without labels,
-clustering a sample and learning from its clusters take turns, beginning with plain frequencies. Some
-pseudo-observations keep what little data say little about where it was.
+an urn was drawn from; each attribute learns its own hyperparameters (``Attribute.learnt_from``), and
+:mod:`partita.models.records.entity_types` which attributes go together. Without labels, clustering a sample and
+learning from its clusters take turns, beginning with plain frequencies.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 from sklearn.base import clone
 
 from partita._core.checks import label_codes
-from partita._core.typing import Array, Floats, Integers
-from partita.models.records.attributes import Attribute, Text, Value
-from partita.models.records.corpus import END, START
+from partita._core.typing import Array, Integers
+from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.record import Record
-from partita.models.records.types import Types, learnt_types, mentions_of
 from partita.models.registry import learn
 from partita.smc.sampler import SplitSMC
 
@@ -32,8 +26,6 @@ PASSES = 3  # of clustering and learning in turn
 SAMPLE = 2000  # fragments that are clustered to learn from
 PARTICLES = 5
 EXACT = 500  # fragments up to which a sample is clustered without candidates
-PSEUDO = 100.0  # pairs of draws, half of which agree, behind each concentration
-STRENGTHS = np.geomspace(0.1, 100.0, 13)
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
 
 Pairs = list[list[tuple[int, str]]]
@@ -99,7 +91,7 @@ def learnt(
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         counts = counts_among_entities(occurrences[a], clusters[a])
         attribute = attribute.with_corpus(counts)
-        fitted[name] = with_urns(attribute, clusters[a]) if urns else attribute
+        fitted[name] = attribute.learnt_from(clusters[a]) if urns else attribute
     mentioned = Counter(a for pairs in everything for a in {a for a, _ in pairs})
     presence = {name: mentioned[a] / len(everything) for a, name in enumerate(names)}
     if not urns or model.rate == 0:
@@ -145,87 +137,3 @@ def counts_among_entities(occurrences: Counter[str], clusters: list[Counter[str]
         first = holders[value] / seen[value] if value in seen else share.get(int(math.log2(n)), everywhere)
         counts[value] = n * first if seen[value] == n else max(n * first, min(n, 2))
     return counts
-
-
-def with_urns(attribute: Attribute, clusters: list[Counter[str]]) -> Attribute:
-    """The attribute with concentrations and strength learnt; a text spelled as a whole keeps its own.
-
-    Where nothing but letters is compared, maximum likelihood is led by the few that always agree.
-    """
-    if isinstance(attribute, Text) and not attribute.split:
-        return attribute
-    if isinstance(attribute, Value):
-        return attribute.with_distortion(clusters)
-    sizes = [sum(cluster.values()) for cluster in clusters]
-    changed: dict[str, Any] = {"theta": concentration(sizes, sum(len(cluster) for cluster in clusters))}
-    if isinstance(attribute, Text):
-        words = [[word for value in cluster for word in attribute.words(value)] for cluster in clusters]
-        changed["phi"] = concentration([len(own) for own in words], sum(len(set(own)) for own in words))
-        changed["strength"] = best_strength(attribute, words)
-    return replace(attribute, **changed)
-
-
-def concentration(sizes: Iterable[int], distinct: int) -> float:
-    """The θ of urns that gave so many distinct values in so many draws each (Antoniak 1974)."""
-    draws = np.array(list(sizes), np.int64)
-    before = np.concatenate([np.arange(1, n) for n in draws]) if len(draws) else np.empty(0)
-    wanted = distinct - len(draws) + 0.5 * PSEUDO
-    low, high = math.log(1e-4), math.log(1e6)
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        theta = math.exp(middle)
-        if (theta / (theta + before)).sum() + PSEUDO * theta / (theta + 1.0) < wanted:
-            low = middle
-        else:
-            high = middle
-    return math.exp(0.5 * (low + high))
-
-
-def best_strength(attribute: Text, words: list[list[str]]) -> float:
-    """The strength that makes the letters of rare words, given those of the common ones, most likely."""
-    letters, contexts = letter_counts(attribute, words)
-    if not len(contexts):
-        return attribute.strength
-    q, n, n_common = letters.T
-    scores = [
-        _rising(s * q, n).sum()
-        - _rising(s * q, n_common).sum()
-        - _rising(s, contexts[:, 0]).sum()
-        + _rising(s, contexts[:, 1]).sum()
-        - 0.5 * math.log(s) ** 2  # a weak prior around 1
-        for s in STRENGTHS
-    ]
-    return float(STRENGTHS[int(np.argmax(scores))])
-
-
-def _rising(x: Any, n: Floats) -> Floats:
-    """log x(x + 1)…(x + n − 1)."""
-    result: Floats = gammaln(x + n) - gammaln(x)
-    return result
-
-
-def letter_counts(attribute: Text, words: list[list[str]]) -> tuple[Floats, Floats]:
-    """Of clusters with rare words: (q, count, count in common words) of letters; the counts of contexts."""
-    letters: list[tuple[float, int, int]] = []
-    contexts: list[tuple[int, int]] = []
-    common = attribute.corpus.words.common
-    model, order, known = attribute._letters, attribute.letters, dict[str, float]()
-    for own in words:
-        distinct = set(own)
-        if all(common(word) for word in distinct):
-            continue
-        counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        for word in distinct:
-            text, is_common = START * (order - 1) + word + END, common(word)
-            for at in range(order - 1, len(text)):
-                for gram in (text[at - order + 1 : at], text[at - order + 1 : at + 1]):
-                    counts[gram][0] += 1
-                    counts[gram][1] += is_common
-        for gram, (n, n_common) in counts.items():
-            if len(gram) < order:
-                contexts.append((n, n_common))
-                continue
-            if gram not in known:
-                known[gram] = model.probability(gram[:-1], gram[-1])
-            letters.append((known[gram], n, n_common))
-    return np.array(letters, np.float64).reshape(-1, 3), np.array(contexts, np.float64).reshape(-1, 2)

@@ -11,8 +11,8 @@ from scipy.special import gammaln, logsumexp
 
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
-from partita.models.records.attributes import Attribute
 from partita.models.records.fragments import ReadFragment, check_fragments
+from partita.models.records.kinds import Attribute
 from partita.models.records.text_model import TextModel
 from partita.models.records.vocabulary import Vocabulary
 from partita.models.registry import register
@@ -163,7 +163,7 @@ class Record(TextModel):
     def log_presence(self, mentions: Integers, size: int) -> float:
         """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).
 
-        The formula of :mod:`partita.models.records.types`.
+        The formula of :mod:`partita.models.records.entity_types`.
         """
         if self.rate == 0.0:
             return 0.0

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from partita.models.base import plain
-from partita.models.records.attributes import Attribute, Category, Date, Number, Text, Value, date_parts
 from partita.models.records.folding import folded, words_of
 from partita.models.records.fragments import as_text
+from partita.models.records.kinds import Attribute, Category, Date, Number, Text
+from partita.models.records.kinds.text import date_parts
+from partita.models.registry import KINDS
 
-KINDS: dict[str, type[Attribute]] = {kind.kind: kind for kind in (Text, Category, Value, Number, Date)}
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
 FEW = 50  # different values up to which an attribute is a category

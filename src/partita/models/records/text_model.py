@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
-from partita.models.records import urns
 from partita.models.records.tables import WIDTH, filled_tables, kept_tables
-from partita.models.records.urns import UrnFamily
+from partita.models.records.urns import KERNELS, UrnFamily
 from partita.models.records.vocabulary import Vocabulary
 
 
@@ -17,7 +16,7 @@ class TextModel(CompiledModel):
     """Base of the models whose clusters are tables of counts of values, words and letters."""
 
     family_class = UrnFamily
-    kernels = urns.KERNELS
+    kernels = KERNELS
     reads_rows: ClassVar[bool] = False
     always_possible: ClassVar[bool] = True  # whatever is said, it has a probability
     _vocabulary: Vocabulary

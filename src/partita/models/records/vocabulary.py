@@ -9,10 +9,10 @@ import numpy as np
 
 from partita._core.hashing import code_of
 from partita._core.typing import Array, Floats, Integers
-from partita.models.records import urns
 from partita.models.records.corpus import END, LONGEST, START
+from partita.models.records.kinds.value import TRUE_VALUE, spelled
 from partita.models.records.tables import new_tables
-from partita.models.records.values import TRUE_VALUE, spelled
+from partita.models.records.urns import family as urns
 
 
 class Growing:
@@ -56,9 +56,13 @@ class Vocabulary:
             [[self._new(urns.TOTAL, a, 0.0) for _ in range(6)] for a in range(len(attributes))], np.int64
         ).reshape(-1, 6)
         self.mode, self.settings = np.zeros(len(attributes), np.int64), np.zeros((len(attributes), 5))
+        self.others: tuple[Any, ...] = ()
         for a, attribute in enumerate(attributes):
             self.mode[a] = getattr(attribute, "family_mode", urns.URNS)
             self.settings[a] = getattr(attribute, "settings", 0.0)
+            if getattr(attribute, "family_class", None) is not None:
+                self.mode[a] = urns.OTHERS + len(self.others)
+                self.others += (attribute.family(),)
         self.presence = np.zeros((1, len(attributes) + 3)) if presence is None else presence
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
@@ -167,4 +171,5 @@ class Vocabulary:
             settings=self.settings,
             presence=self.presence,
             tables=new_tables() if tables is None else tables,
+            others=self.others,
         )

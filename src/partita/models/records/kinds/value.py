@@ -19,11 +19,19 @@ edit. Of long strings the first 64 letters are compared.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
 
 import numpy as np
 
+from partita._core.checks import positive_number
 from partita._core.kernel import inner
+from partita.models.records.corpus import END, LONGEST, START, Letters
+from partita.models.records.kinds.attribute import Attribute, check_letters
 from partita.models.records.tables import place
+from partita.models.registry import register
 
 TRUE_VALUE = 1  # the mode of such an attribute
 TYPO, FURTHER, OTHER, LETTERS = range(4)  # its settings: the logarithms of β·τ·(1 − ρ), ρ, β·(1 − τ); and A
@@ -141,3 +149,72 @@ def spelled(value: str) -> list[int]:
     letters = [ord(letter) for letter in value[:COMPARED]]
     kinds = sum(1 << bit for bit in {letter % 64 for letter in letters})
     return [len(letters), kinds - (1 << 64 if kinds >> 63 else 0), *letters]
+
+
+@register
+@dataclass(frozen=True)
+class Value(Attribute):
+    """One true value per entity, seen through typos and other distortions: a surname, a postcode.
+
+    Parameters
+    ----------
+    distortion : float
+        How often a mention does not say the true value.
+    typo : float
+        The share of typos among distortions; the others name another value altogether.
+    further : float
+        The probability that a typo has one edit more.
+    letters : int
+        Order of the n-grams that spell values which the corpus does not have twice.
+    corpus : Corpus
+        How often each value occurs.
+    """
+
+    theta: ClassVar[float] = 1.0  # type: ignore[misc]
+    distortion: float = 0.05
+    typo: float = 0.8
+    further: float = 0.2
+    letters: int = 3
+
+    kind: ClassVar[str] = "value"
+    learnt: ClassVar[tuple[str, ...]] = ("distortion",)
+    family_mode: ClassVar[int] = TRUE_VALUE
+
+    def check(self, name: str) -> None:
+        for parameter in ("distortion", "typo", "further"):
+            if not positive_number(f"{parameter} of {name!r}", getattr(self, parameter)) < 1.0:
+                raise ValueError(f"{parameter} of {name!r} must be below 1, got {getattr(self, parameter)!r}")
+        check_letters(name, self.letters)
+
+    def learnt_from(self, clusters: list[Counter[str]]) -> Self:
+        """The share of distorted mentions that clusters of values show."""
+        several = [cluster for cluster in clusters if sum(cluster.values()) > 1]
+        distorted = sum(sum(cluster.values()) - max(cluster.values()) for cluster in several)
+        mentions = sum(sum(cluster.values()) for cluster in several)
+        return replace(self, distortion=(distorted + 1.0) / (mentions + 20.0))
+
+    @property
+    def settings(self) -> list[float]:
+        """What the kernels need to know, in the order of TYPO, FURTHER, …."""
+        beta, tau, rho = self.distortion, self.typo, self.further
+        first_edit, other = math.log(beta * tau * (1.0 - rho)), math.log(beta * (1.0 - tau))
+        n_letters = max(len({letter for value in self.corpus.counts for letter in value}), 10)
+        return [first_edit, math.log(rho), other, float(n_letters), 0.0]
+
+    def log_true(self, value: str) -> float:
+        """The log-probability of saying the true value, if it is this one."""
+        by_chance = self.distortion * (1.0 - self.typo) * math.exp(self.value_base(value)[1])
+        return math.log(1.0 - self.distortion + by_chance)
+
+    @cached_property
+    def _letters(self) -> Letters:
+        return self.corpus.letters(self.letters, False)
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        values, before = self.corpus.values, self.letters - 1
+        total = values.log(value)
+        if not values.common(value):
+            text = START * before + value[:LONGEST] + END
+            for at in range(before, len(text)):
+                total += math.log(self._letters.probability(text[at - before : at], text[at]))
+        return True, total

@@ -12,12 +12,17 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
+from partita._core.checks import positive_number
 from partita._core.kernel import inner
 from partita._core.typing import Floats
+from partita.models.records.kinds.attribute import Attribute
+from partita.models.registry import register
 
 NUMBER = 2  # the mode of such an attribute
 MEAN, PRECISION, SHAPE, RATE, STEP = range(5)  # its settings; the last is log r
@@ -117,3 +122,50 @@ def resolution_of(values: Any) -> float:
         if np.mean(np.abs(steps - np.round(steps)) <= 1e-13 * steps) >= 0.95:
             return float(10.0**power)
     return 1e-18
+
+
+@register
+@dataclass(frozen=True)
+class Number(Attribute):
+    """Numbers: the same ones again, and others nearby.
+
+    Parameters
+    ----------
+    theta : float
+        Concentration of the entity's urn: near 0 all its fragments agree, the larger the more they vary.
+    spread : float
+        How far the different numbers of an entity lie apart, relative to those of the corpus.
+    shape : float
+        How alike entities are in that: half the degrees of freedom of the Student t.
+    corpus : Corpus
+        How often each number occurs.
+    """
+
+    spread: float = 0.1
+    shape: float = 1.0
+
+    kind: ClassVar[str] = "number"
+    family_mode: ClassVar[int] = NUMBER
+
+    def check(self, name: str) -> None:
+        for parameter in ("theta", "spread", "shape"):
+            positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
+
+    def parse(self, raw: Any) -> str:
+        number = as_number(raw)
+        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+
+    @cached_property
+    def settings(self) -> list[float]:
+        """What the kernels need to know, in the order of MEAN, PRECISION, …."""
+        numbers = np.array([float(value) for value in self.corpus.counts])
+        step = resolution_of(numbers)
+        mean, deviation = 0.0, step
+        if len(numbers):
+            mean, deviation = centre_and_deviation(numbers, np.array(list(self.corpus.counts.values())))
+        deviation = max(deviation, step)
+        within = max(self.spread * deviation, step)  # what is written differs by so much at least
+        return [mean, (within / deviation) ** 2, self.shape, self.shape * within**2, math.log(step)]
+
+    def value_base(self, value: str) -> tuple[bool, float]:
+        return True, float(value)
