@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from partita._core.checks import check_finite
 from partita.models.base import Model, copied, n_features_of
 from partita.models.numeric.gaussian import Gaussian
-from partita.models.records.fragments import are_fragments, check_fragments
+from partita.models.records.fragments import are_fragments
 from partita.models.records.record import Record
 
 
@@ -24,6 +24,7 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     model: Model | None
     model_: Model
     random_state: Any
+    _inferred: Record  # from fragments that came without a model
 
     @contextmanager
     def _same_attributes_if_it_fails(self) -> Iterator[None]:
@@ -43,7 +44,8 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(model, Model) and not model.reads_rows:
             return model.validate(X)
         if reset and model is None and are_fragments(X):
-            return check_fragments(X)
+            self._inferred = Record.infer(X)
+            return self._inferred.validate(X)
         if reset or not (
             type(X) is np.ndarray
             and X.dtype == np.float64
@@ -69,7 +71,9 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """The model to use for ``X``: a copy of the given one, or one that suits the data, fitted to them."""
         if self.model is not None:
             return own_copy("model", self.model, X)
-        model: Model = Gaussian().fit_prior(X) if isinstance(X, np.ndarray) else Record.infer(X).fit_prior(X)
+        if isinstance(X, np.ndarray):
+            return Gaussian().fit_prior(X)
+        model = self._inferred.fit_prior(X)
         model.check(n_features_of(X))
         return model
 

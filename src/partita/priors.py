@@ -8,27 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partita._core.concentration import expected_clusters
 from partita._core.typing import Floats, Integers
-
-
-def expected_clusters(alpha: float, n_observations: float) -> float:
-    """α (ψ(α + n) − ψ(α)), the prior mean of the number of clusters.
-
-    Plain arithmetic, so that kernels can compile it: ψ by recurrence to 10 and its asymptotic series there.
-    The difference of the logarithms in it is taken at once, since a large α would cancel it.
-    """
-    difference, low, high = 0.0, alpha, alpha + n_observations
-    while low < 10.0:
-        difference += 1.0 / low
-        low += 1.0
-    while high < 10.0:
-        difference -= 1.0 / high
-        high += 1.0
-    for x, sign in ((high, -1.0), (low, 1.0)):
-        y = 1.0 / (x * x)
-        difference += sign * (0.5 / x + y * (1 / 12 - y * (1 / 120 - y * (1 / 252 - y / 240))))
-    apart = n_observations if low == alpha else high - low
-    return alpha * (difference + math.log1p(apart / low))
 
 
 @dataclass(frozen=True)

@@ -80,8 +80,7 @@ def sources() -> str:
     Numba compares a cached kernel with its own file only, and would go on using it after an edit to an inner
     function in another one.
     """
-    found = [PACKAGE / name for name in COMPILED]
-    return contents(*(f for path in found for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])))
+    return contents(*(file for name in COMPILED for file in sorted((PACKAGE / name).rglob("*.py"))))
 
 
 def contents_of_type(kind: Any) -> tuple[str, ...]:

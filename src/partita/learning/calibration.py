@@ -34,13 +34,13 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from partita._core.checks import check_finite, label_codes, log_of, whole
+from partita._core.concentration import alpha_for
 from partita._core.typing import Floats, Integers
 from partita.models.base import n_features_of
 from partita.models.black_box import BlackBox
 from partita.models.registry import learn
 from partita.models.scoring.partition import new_partition, put_in, take_out
 from partita.models.scoring.scored import ScoredPartition, log_p_of
-from partita.smc.moves.concentration import alpha_for
 
 B = TypeVar("B", bound=BlackBox)
 

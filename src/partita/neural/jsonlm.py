@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from partita._core.checks import label_codes, whole
+from partita._core.concentration import alpha_for
 from partita._core.typing import Floats, Integers
 from partita.learning.calibration import maximise, questions
 from partita.models.black_box import BlackBox
@@ -39,7 +40,6 @@ from partita.neural.serialisation import Fragment, canonical, log_orders
 from partita.neural.tokens import N_SYMBOLS, Tokens, learn, strings_of
 from partita.neural.training import Plan, Progress, train
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.smc.moves.concentration import alpha_for
 
 KIND = "partita JsonLM 1"
 HELD_OUT = 20  # one entity in so many

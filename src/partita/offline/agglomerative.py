@@ -7,15 +7,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from partita._core.checks import log_of, whole
+from partita._core.checks import whole
 from partita._core.progress import steps
 from partita._core.typing import Floats, Integers
 from partita.models.base import Model
 from partita.offline.agglomeration import CompiledAgglomeration, GeneralAgglomeration, agglomeration
-from partita.offline.base import Offline, Recorder, check_max_time
+from partita.offline.base import (
+    Offline,
+    Recorder,
+    check_max_time,
+    is_automatic,
+    learnt_log_alpha,
+    log_alpha_of,
+)
 
 MOMENTS = 100  # to record in a history, about
 DRAWN = 100_000  # pairs to draw at once, at most
+ROUNDS = 10  # of clustering and learning the concentration, at most
+STAYS = 0.01  # in its logarithm: what counts as no change
 
 Merges = tuple[Integers, Floats]
 
@@ -30,8 +39,9 @@ class Agglomerative(Offline):
     ----------
     model : Model, optional
         How likely a cluster is. None stands for a :class:`Gaussian` whose prior is fitted to the data.
-    alpha : float
-        Concentration of the Dirichlet process: the larger, the more clusters.
+    alpha : float or "auto"
+        Concentration of the Dirichlet process: the larger, the more clusters. "auto" learns it by empirical Bayes,
+        clustering and learning in turn until it stays, which takes a few times as long.
     batch_size : int, optional
         The paper's approximation: each iteration evaluates so many pairs, drawn at random, and merges the
         best of them. By default all pairs are evaluated once and their gains kept, which takes memory for n²
@@ -58,6 +68,7 @@ class Agglomerative(Offline):
     gains_ : array of shape (n_merges,)
         By how much each merge has raised the log-density.
     model_ : Model
+    alpha_ : float
     n_features_in_ : int
 
     Examples
@@ -79,7 +90,7 @@ class Agglomerative(Offline):
     def __init__(
         self,
         model: Model | None = None,
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         *,
         batch_size: int | None = None,
         patience: int = 100,
@@ -107,30 +118,50 @@ class Agglomerative(Offline):
         progress : bool
             Show a progress bar.
         """
-        log_alpha, patience = log_of("alpha", self.alpha), whole("patience", self.patience, 1)
+        log_alpha, patience = log_alpha_of(self.alpha), whole("patience", self.patience, 1)
         batch_size = None if self.batch_size is None else whole("batch_size", self.batch_size, 1)
         check_max_time(self.max_time)
         with self._same_attributes_if_it_fails():
             X = self._validated(X, reset=True)
             model = self._own_model(X)
-            recorder = Recorder(self.keep_labels, self.max_time)
-            work = agglomeration(model, X, log_alpha)
-            recorder.record(density(work), work.partition)
-            seed, n_pairs = self._seed(), max(len(X) * (len(X) - 1) // 2, 1)
-            rounds = (
-                full(work) if batch_size is None else batched(work, min(batch_size, n_pairs), patience, seed)
-            )
-            merged, gains = [np.empty((0, 2), np.int64)], [np.empty(0)]
-            for some, their_gains in steps(rounds, "merging", progress):
-                merged.append(some)
-                gains.append(their_gains)
-                recorder.record(density(work), work.partition)
-                if recorder.out_of_time:
+            seed = self._seed()
+            for _ in range(ROUNDS if is_automatic(self.alpha) else 1):
+                recorder, merged, gains = self._merge(
+                    model, X, log_alpha, batch_size, patience, seed, progress
+                )
+                before = log_alpha
+                if is_automatic(self.alpha):
+                    log_alpha = learnt_log_alpha(len(X) - len(gains), len(X))
+                if abs(log_alpha - before) < STAYS:
                     break
-            self._finish(model, recorder)
-            self.children_ = as_tree(np.concatenate(merged), len(X))
-            self.gains_ = np.concatenate(gains)
+            self._finish(model, recorder, before)
+            self.children_, self.gains_ = as_tree(merged, len(X)), gains
         return self
+
+    def _merge(
+        self,
+        model: Model,
+        X: Any,
+        log_alpha: float,
+        batch_size: int | None,
+        patience: int,
+        seed: int,
+        progress: bool,
+    ) -> tuple[Recorder, Integers, Floats]:
+        """Merge until no merge gains, or time is out: what was recorded, the merges and their gains."""
+        recorder = Recorder(self.keep_labels, self.max_time)
+        work = agglomeration(model, X, log_alpha)
+        recorder.record(density(work), work.partition)
+        n_pairs = max(len(X) * (len(X) - 1) // 2, 1)
+        rounds = full(work) if batch_size is None else batched(work, min(batch_size, n_pairs), patience, seed)
+        merged, gains = [np.empty((0, 2), np.int64)], [np.empty(0)]
+        for some, their_gains in steps(rounds, "merging", progress):
+            merged.append(some)
+            gains.append(their_gains)
+            recorder.record(density(work), work.partition)
+            if recorder.out_of_time:
+                break
+        return recorder, np.concatenate(merged), np.concatenate(gains)
 
 
 def density(work: CompiledAgglomeration | GeneralAgglomeration) -> float:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from partita._core.checks import is_positive
+from partita._core.checks import is_positive, log_of
+from partita._core.concentration import alpha_for
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model
@@ -81,6 +82,7 @@ class Recorder:
 class Offline(Clusterer):
     """Base of the estimators that see all data at once."""
 
+    alpha_: float
     labels_: Integers
     history_: History
     model_: Model
@@ -92,9 +94,28 @@ class Offline(Clusterer):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit with data first")
         return self._log_density
 
-    def _finish(self, model: Model, recorder: Recorder) -> None:
+    def _finish(self, model: Model, recorder: Recorder, log_alpha: float) -> None:
+        self.alpha_ = math.exp(log_alpha)
         self.model_, self.history_ = model, recorder.history()
         self.labels_, self._log_density = in_order(recorder.best_label), float(recorder.best_score)
+
+
+def is_automatic(alpha: Any) -> bool:
+    """Whether the concentration is to be learnt."""
+    return isinstance(alpha, str) and alpha == "auto"
+
+
+def log_alpha_of(alpha: Any) -> float:
+    """The logarithm of the concentration, or where to begin to learn it; ValueError if it makes no sense."""
+    return 0.0 if is_automatic(alpha) else log_of("alpha", alpha, ' or "auto"')
+
+
+def learnt_log_alpha(n_clusters: int, n: int) -> float:
+    """The logarithm of the concentration that suits so many clusters of n observations.
+
+    Empirical Bayes, with the weak prior that the samplers have.
+    """
+    return math.log(alpha_for(float(n_clusters), n))
 
 
 def check_max_time(max_time: Any) -> None:

@@ -6,15 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from partita._core.checks import label_codes, log_of, whole
+from partita._core.checks import label_codes, whole
 from partita._core.progress import steps
 from partita._core.typing import Integers
 from partita._estimator import own_copy
 from partita.models.base import Model
 from partita.models.black_box import BlackBox
 from partita.models.scoring.partition import in_order
-from partita.offline.base import Offline, Recorder, check_max_time
+from partita.offline.base import (
+    Offline,
+    Recorder,
+    check_max_time,
+    is_automatic,
+    learnt_log_alpha,
+    log_alpha_of,
+)
 from partita.offline.chain import chain
+
+LEARNING = 20  # sweeps in which the concentration is learnt
 
 
 class Gibbs(Offline):
@@ -28,8 +37,9 @@ class Gibbs(Offline):
     ----------
     model : Model, optional
         How likely a cluster is. None stands for a :class:`Gaussian` whose prior is fitted to the data.
-    alpha : float
-        Concentration of the Dirichlet process: the larger, the more clusters.
+    alpha : float or "auto"
+        Concentration of the Dirichlet process: the larger, the more clusters. "auto" learns it by empirical Bayes
+        during the first sweeps, which are not recorded, and keeps to it from then on.
     surrogate : Model, optional
         A cheaper model, from whose conditional distribution clusters are proposed; the model then accepts or
         rejects, and is asked for two clusters only. It must not rule out what the model does not.
@@ -53,6 +63,7 @@ class Gibbs(Offline):
     history_ : History
         Time, score and number of clusters at the start and after every sweep.
     model_ : Model
+    alpha_ : float
     n_features_in_ : int
 
     Examples
@@ -69,7 +80,7 @@ class Gibbs(Offline):
     def __init__(
         self,
         model: Model | None = None,
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         *,
         surrogate: Model | None = None,
         init: Any = None,
@@ -101,7 +112,7 @@ class Gibbs(Offline):
         progress : bool
             Show a progress bar.
         """
-        log_alpha, max_sweeps = log_of("alpha", self.alpha), whole("max_sweeps", self.max_sweeps, 0)
+        log_alpha, max_sweeps = log_alpha_of(self.alpha), whole("max_sweeps", self.max_sweeps, 0)
         patience = max_sweeps if self.patience is None else whole("patience", self.patience, 1)
         check_max_time(self.max_time)
         with self._same_attributes_if_it_fails():
@@ -112,13 +123,17 @@ class Gibbs(Offline):
             recorder = Recorder(self.keep_labels, self.max_time)
             rng = np.random.default_rng(self._seed())
             walk = chain(model, surrogate, X, labels, log_alpha)
+            if is_automatic(self.alpha):
+                for _ in range(min(LEARNING, max_sweeps)):
+                    walk.sweep(rng.permutation(len(X)), rng.random((len(X), 2)))
+                    walk.log_alpha = learnt_log_alpha(int(walk.partition.n_clusters[0]), len(X))
             recorder.record(walk.score(), walk.partition)
             for _ in steps(range(max_sweeps), "sampling", progress):
                 walk.sweep(rng.permutation(len(X)), rng.random((len(X), 2)))
                 recorder.record(walk.score(), walk.partition)
                 if recorder.since_best >= patience or recorder.out_of_time:
                     break
-            self._finish(model, recorder)
+            self._finish(model, recorder, walk.log_alpha)
         return self
 
     def _reader(self) -> Model | None:

@@ -18,39 +18,14 @@ import math
 
 import numpy as np
 
-from partita import priors
+from partita._core.concentration import best_alpha
 from partita._core.kernel import inner, kernel
 from partita._core.sorting import descending
 from partita.smc.state.state import n_present
 from partita.smc.steps.resample import normalise
 from partita.smc.steps.split import stamp
 
-PRIOR = (0.5, 1.5)
 STEP = math.log(2.0)
-
-
-expected_clusters = inner(priors.expected_clusters)
-
-
-@inner
-def best_alpha(n_clusters, n_observations):
-    """The α that maximises the expected log-prior of partitions with so many clusters on average."""
-    low, high = math.log(1e-6), math.log(1e12)
-    for _ in range(80):  # the derivative in log α is decreasing where it matters
-        middle = 0.5 * (low + high)
-        alpha = math.exp(middle)
-        expected = expected_clusters(alpha, n_observations)
-        if n_clusters + PRIOR[0] - (PRIOR[0] + PRIOR[1]) * alpha / (1.0 + alpha) > expected:
-            low = middle
-        else:
-            high = middle
-    return math.exp(0.5 * (low + high))
-
-
-@kernel
-def alpha_for(n_clusters, n_observations):
-    """:func:`best_alpha`, for Python."""
-    return best_alpha(n_clusters, n_observations)
 
 
 @inner
