@@ -1,8 +1,13 @@
 """Fixtures."""
 
+import os
+import uuid
+
 import pytest
 
-from .files import fitted
+from tests.helpers.files import fitted
+
+SERVER = "PARTITA_TEST_POSTGRES"
 
 
 @pytest.fixture
@@ -15,3 +20,30 @@ def saved(path):
     """A file, and all of its bytes."""
     fitted().save(path)
     return path, path.read_bytes()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request, tmp_path):
+    """The URL of an empty database, which is dropped after the test: SQLite, and PostgreSQL where it is."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'kb.db'}"
+        return
+    if not os.environ.get(SERVER):
+        pytest.skip(f"{SERVER} is not set: .ci/postgres start starts a server and prints its URL")
+    import sqlalchemy as sa
+
+    server = sa.make_url(os.environ[SERVER])
+    name = f"partita_{uuid.uuid4().hex}"
+    execute(server, f'CREATE DATABASE "{name}"')
+    yield server.set(database=name).render_as_string(hide_password=False)
+    execute(server, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def execute(server, statement):
+    """Run one statement on a server, outside any transaction."""
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sa.text(statement))
+    engine.dispose()

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import partita as pt
 from benchmarks import entity_resolution as benchmark
 from benchmarks import record_peers as peers
 from benchmarks import scale
 from benchmarks.common import Cost
-
-import partita as pt
-
-from .texts import ROWS, Letters, write_json
+from tests.helpers.texts import ROWS, Letters, write_json
 
 needs_linux = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc"

@@ -2,7 +2,6 @@
 
 import doctest
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from typer.testing import CliRunner
 import partita
 from partita.cli import app
 from partita.demo import points as demo
+from tests.helpers.files import ROOT
 
-ROOT = Path(__file__).parents[1]
 PNG = b"\x89PNG\r\n\x1a\n"
 
 

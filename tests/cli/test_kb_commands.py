@@ -20,8 +20,8 @@ from partita.cli import app, drawing, session
 from partita.kb.queries import explain
 from partita.kb.store import database as store
 from partita.models.records.record import Record
+from tests.helpers.files import ROOT
 
-ROOT = Path(__file__).parents[2]
 CONTACTS = """\
 id,name,email,phone,city,person,source
 1,Maria Hernandez,maria.hernandez@norwind.example,+1 555 0114,Boston,maria,crm

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 import partita.neural
 from partita.cli import app
-
-from .texts import ROWS, write_json
+from tests.helpers.texts import ROWS, write_json
 
 
 class Trained:

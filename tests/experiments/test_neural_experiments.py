@@ -15,9 +15,8 @@ from partita.cli import app
 from partita.experiments import jobs, neural, plan, report, runner
 from partita.experiments.__main__ import main
 from partita.experiments.experiment import NONE, Experiment, Setting
-
-from . import networks
-from .texts import ROWS, write_json
+from tests.helpers import networks
+from tests.helpers.texts import ROWS, write_json
 
 X, TRUTH = pt.datasets.circles(n_clusters=3, sizes=(5, 6), random_state=0)
 

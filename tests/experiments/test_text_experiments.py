@@ -10,8 +10,7 @@ from partita.cli import app
 from partita.experiments import plan, report, runner
 from partita.experiments.experiment import plain
 from partita.experiments.files import names_of, read_fragments
-
-from .texts import ROWS, Letters, write_json
+from tests.helpers.texts import ROWS, Letters, write_json
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Kill a process while it ingests, again and again, and see whether anything was lost.
 
-    python tests/kb/crash.py URL [KILLS] [SEED]
+    python -m tests.helpers.crash URL [KILLS] [SEED]
 
 A child adds fragments in small batches and says after each how many it has been told are safe; it is killed
 (SIGKILL) at a random moment. Then the knowledge base is opened: every fragment that was acknowledged must be
@@ -22,9 +22,7 @@ import sqlalchemy as sa
 
 import partita.kb
 from partita.kb.store import tables
-
-sys.path.insert(0, str(Path(__file__).parent))
-from people import fragments
+from tests.helpers.people import fragments
 
 ROWS, _ = fragments(240, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from pathlib import Path
 
 import numpy as np
 
@@ -9,6 +10,7 @@ import partita as pt
 from partita.smc.files import storage
 from partita.smc.files.packing import PACKED
 
+ROOT = Path(__file__).resolve().parents[2]  # of the repository
 RNG = np.random.default_rng(1)
 LABEL = RNG.integers(0, 6, 50)
 REAL = 5.0 * RNG.normal(size=(6, 2))[LABEL] + RNG.normal(size=(50, 2))

@@ -8,8 +8,7 @@ from partita.models.records.record import Record
 from partita.smc.black_box.engine import engine_for
 from partita.smc.moves.constrain import cluster_scores
 from partita.smc.state.state import Settings
-
-from ..networks import forget
+from tests.helpers.networks import forget
 
 
 class RecordLM:

@@ -8,8 +8,7 @@ import math
 from collections import Counter, defaultdict
 
 import partita as pt
-
-from . import oracle
+from tests.helpers import oracle
 
 FIRST, LAST = "\x02", "\x03"
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import partita as pt
-
-from . import oracle
+from tests.helpers import oracle
 
 N = 60
 

@@ -20,10 +20,9 @@ from hypothesis.stateful import (
 )
 
 import partita.kb
-
-from ..networks import forget
-from .language import RecordLM, install, learnt
-from .people import fragments
+from tests.helpers.language import RecordLM, install, learnt
+from tests.helpers.networks import forget
+from tests.helpers.people import fragments
 
 ROWS, _ = fragments(40, seed=2)
 VERSIONS = [ROWS, [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS]]

@@ -24,8 +24,7 @@ from partita.learning.records import (
     with_urns,
 )
 from partita.models.records.corpus import Corpus
-
-from . import naive_urns
+from tests.helpers import naive_urns
 
 quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 

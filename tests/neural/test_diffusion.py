@@ -15,13 +15,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from benchmarks.circle_density import draw, log_densities
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 import partita as pt
+from benchmarks.circle_density import draw, log_densities
 from partita.neural import SetDiffusion, diffusion, set_training
 from partita.neural.diffusion import Config, chunk_of, room_for
 from partita.neural.flow import (

@@ -12,10 +12,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 import partita as pt
-
-from . import oracle
-from .test_gibbs import LIMITED, Limited, state_of
-from .test_reference import needs_data
+from tests.helpers import oracle
+from tests.helpers.gauss700 import ALPHA, model, needs_data, table
+from tests.helpers.limited import LIMITED, Limited, state_of
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 quick = settings(max_examples=20, deadline=None, derandomize=True, database=None)
@@ -334,10 +333,7 @@ def test_a_failure_on_the_way_changes_nothing(value, error, batch_size):
 
 @needs_data
 def test_the_known_score():
-    from .test_reference import ALPHA, model
-    from .test_reference import POINTS as folder
-
-    X = np.genfromtxt(folder / "gauss700.csv", delimiter=",", skip_header=1)
+    X = table()
     agglomerative = pt.Agglomerative(model(), ALPHA).fit(X[:, :2])
     assert agglomerative.log_density() == pytest.approx(-1425.196, abs=0.01)
     assert pt.bcubed(X[:, 2], agglomerative.labels_).f1 == pytest.approx(0.871, abs=0.001)

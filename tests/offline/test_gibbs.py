@@ -11,9 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 import partita as pt
 from partita.offline.chain import chain
-
-from . import oracle
-from .test_reference import needs_data
+from tests.helpers import oracle
+from tests.helpers.gauss700 import ALPHA as PAPER_ALPHA
+from tests.helpers.gauss700 import model, needs_data, table
+from tests.helpers.limited import LIMITED, Limited, state_of
 
 N = 5  # observations; 52 partitions
 ALPHA = 1.3
@@ -248,10 +249,6 @@ def test_progress_is_shown_on_request(kind, capsys):
 # ---------------------------------------------------------------------- errors
 
 
-def state_of(gibbs):
-    return {name: str(value) for name, value in vars(gibbs).items()}
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -300,22 +297,6 @@ def test_what_is_not_fitted_says_so():
         pt.Gibbs().log_density()
 
 
-class Limited(oracle.Poisson):
-    """Clusters whose counts add up to more than 100 have the given log-likelihood."""
-
-    def __init__(self, value=-math.inf):
-        super().__init__(1.0, 0.05)
-        self.value = value
-
-    def log_marginal(self, totals, sizes):
-        if self.value is None and (totals[:, 0] > 100).any():
-            raise KeyboardInterrupt
-        return np.where(totals[:, 0] > 100, self.value, super().log_marginal(totals, sizes))
-
-
-LIMITED = np.array([[60.0], [1.0], [70.0], [2.0], [30.0]])
-
-
 def test_impossible_clusters_are_never_entered():
     gibbs = pt.Gibbs(Limited(), max_sweeps=500, keep_labels=True, random_state=0).fit(LIMITED)
     for labels in gibbs.history_.labels:
@@ -350,11 +331,7 @@ def test_a_failure_on_the_way_changes_nothing(value, error):
 @needs_data
 def test_the_known_score():
     """About −1428 (2) over many runs: one within four standard deviations, not above the best known."""
-    from .test_reference import ALPHA as alpha
-    from .test_reference import POINTS as folder
-    from .test_reference import model
-
-    X = np.genfromtxt(folder / "gauss700.csv", delimiter=",", skip_header=1)
-    gibbs = pt.Gibbs(model(), alpha, max_sweeps=300, random_state=0).fit(X[:, :2])
+    X = table()
+    gibbs = pt.Gibbs(model(), PAPER_ALPHA, max_sweeps=300, random_state=0).fit(X[:, :2])
     assert -1437 < gibbs.log_density() < -1421.06
     assert pt.bcubed(X[:, 2], gibbs.labels_).f1 > 0.85

@@ -13,8 +13,7 @@ from partita.models.scoring.families import join, log_marginal
 from partita.offline.chain import CompiledChain
 from partita.offline.partition import in_order, new_partition, put_in, take_out
 from partita.offline.rows import rows_of
-
-from . import oracle
+from tests.helpers import oracle
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli]
 quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import partita as pt
-
-from .streams import (
+from tests.helpers.messages import all_of
+from tests.helpers.streams import (
     answers,
     rows_of,
     sampler_of,
@@ -53,11 +53,6 @@ BAD_ROWS = {
     "impossible statistics": ("user", [[3.0], [-5.0]], ["row 1", "statistics", "finite"]),
 }
 each_bad = pytest.mark.parametrize("case", BAD_ROWS)
-
-
-def all_of(*words):
-    """A pattern for messages that have all the words in them, in any order."""
-    return "(?is)" + "".join(f"(?=.*{re.escape(word)})" for word in words)
 
 
 @each_bad

@@ -16,8 +16,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2
 
 import partita as pt
-
-from . import oracle
+from tests.helpers import oracle
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 SAMPLERS = [pt.SplitSMC, pt.SMC]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import partita as pt
-
-from . import oracle
-from .oracle import Poisson
-from .streams import (
+from tests.helpers import oracle
+from tests.helpers.oracle import Poisson
+from tests.helpers.streams import (
     answers,
     rows_of,
     sampler_of,

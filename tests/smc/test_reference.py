@@ -4,34 +4,24 @@ Greedy resampling makes the algorithms deterministic for a given order, so a cor
 """
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import partita as pt
+from tests.helpers import oracle
+from tests.helpers.gauss700 import ALPHA, POINTS, SHARED, model, needs_data, table
 
-from . import oracle
-
-SHARED = Path(__file__).resolve().parents[2] / "shared"
-POINTS = SHARED / "data" / "points"
 RESULTS = SHARED / "reference" / "research_code_results.json"
-ALPHA = 20.0
 SPLIT = {0: -1445.57, 1: -1422.42, 2: -1421.07, 3: -1421.07, 4: -1421.07}
 
-needs_data = pytest.mark.skipif(not POINTS.is_dir(), reason=f"no data at {POINTS}")
 needs_results = pytest.mark.skipif(not RESULTS.is_file(), reason=f"no reference figures at {RESULTS}")
 
 
 @pytest.fixture(scope="module")
 def data():
     """The points, and twenty orders of them."""
-    table = np.genfromtxt(POINTS / "gauss700.csv", delimiter=",", skip_header=1, usecols=(0, 1))
-    return table, np.load(POINTS / "gauss700_orders.npy")
-
-
-def model():
-    return pt.Gaussian(shape=2.0, rate=0.5, mean=0.0, precision=2e-4)
+    return table()[:, :2], np.load(POINTS / "gauss700_orders.npy")
 
 
 @needs_data

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita as pt
-
-from .streams import (
+from tests.helpers.streams import (
     EXACT,
     VARIANTS,
     N,

@@ -14,8 +14,7 @@ import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
 from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
-
-from .people import fragments
+from tests.helpers.people import fragments
 
 quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 KINDS = {

@@ -4,7 +4,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -13,8 +12,8 @@ import partita.kb
 from partita.kb import StoreError
 from partita.kb.store import database as store
 from partita.kb.store import tables
-
-from .people import fragments
+from tests.helpers.files import ROOT
+from tests.helpers.people import fragments
 
 ROWS, _ = fragments(30)
 
@@ -108,16 +107,15 @@ def test_another_writer_that_does_not_end(path, monkeypatch):
 def test_two_processes_at_once(url):
     """Both add their half at the same time; nothing is lost, and each fragment is there once."""
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from people import fragments; import partita.kb\n"
-        "rows = fragments(80)[0][int(sys.argv[3])::2]\n"
-        "with partita.kb.open(sys.argv[2]) as kb:\n"
+        "import sys; import partita.kb; from tests.helpers.people import fragments\n"
+        "rows = fragments(80)[0][int(sys.argv[2])::2]\n"
+        "with partita.kb.open(sys.argv[1]) as kb:\n"
         "    kb.add(rows, batch=3)\n"
     )
     with partita.kb.open(url) as kb:
         kb.add(ROWS[:20])
-    folder = str(Path(__file__).parent)
     workers = [
-        subprocess.Popen([sys.executable, "-c", program, folder, url, half], stderr=subprocess.PIPE)
+        subprocess.Popen([sys.executable, "-c", program, url, half], stderr=subprocess.PIPE, cwd=ROOT)
         for half in "01"
     ]
     for worker in workers:

@@ -16,8 +16,7 @@ from partita.smc.state.keys import EVERYTHING
 from partita.smc.state.state import Settings, grown
 from partita.smc.steps.candidates import candidates_of_row
 from partita.smc.steps.step import take_out
-
-from . import oracle
+from tests.helpers import oracle
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 REAL = [pt.Gaussian, pt.MultivariateGaussian]

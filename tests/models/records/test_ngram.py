@@ -13,9 +13,8 @@ from partita.learning.empirical_bayes import cluster
 from partita.models.records.corpus import END, START
 from partita.models.records.folding import folded
 from partita.models.records.ngram import Spelling, evidence, grams, sample
-
-from . import naive_urns, oracle
-from .texts import counted
+from tests.helpers import naive_urns, oracle
+from tests.helpers.texts import counted
 
 TEXTS = ["gutenberg", "j gutenberg", "koster", "johannes gutenberg", "laurens koster", "koster l"]
 LABELS = np.array([0, 0, 1, 0, 1, 1])

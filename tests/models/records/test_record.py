@@ -23,10 +23,9 @@ import partita as pt
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import check_fragments
 from partita.models.records.schema import kind_of, repetitions
-
-from .oracle import factors
-from .test_bad_input import all_of
-from .test_reference import SHARED
+from tests.helpers.gauss700 import SHARED
+from tests.helpers.messages import all_of
+from tests.helpers.oracle import factors
 
 PEOPLE = {
     "Ada Lovelace": ["Ada Lovelace", "A. Lovelace", "Ada Lovelac", "LOVELACE, Ada"],

@@ -8,8 +8,7 @@ import pytest
 import partita as pt
 from partita.models.records import types as learning
 from partita.models.records.types import Types, learnt_types, log_mentions, mentions_of
-
-from . import naive_urns
+from tests.helpers import naive_urns
 
 
 def mentioned(shares, n_entities, rng, size=6):

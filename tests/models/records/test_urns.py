@@ -14,9 +14,8 @@ import partita as pt
 from partita.models.records.corpus import Corpus
 from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
 from partita.models.scoring.families import begin, extend, gains, join, log_marginal, reduce
-
-from . import naive_urns, oracle
-from .texts import counted
+from tests.helpers import naive_urns, oracle
+from tests.helpers.texts import counted
 
 GAIN, EXTEND, REDUCE, JOIN, MARGINAL = range(5)
 quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)

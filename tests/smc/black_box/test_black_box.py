@@ -8,10 +8,9 @@ import pytest
 from scipy.special import gammaln
 
 import partita as pt
-
-from . import oracle
-from .oracle import Poisson
-from .streams import EXACT, VARIANTS, rows_of
+from tests.helpers import oracle
+from tests.helpers.oracle import Poisson
+from tests.helpers.streams import EXACT, VARIANTS, rows_of
 
 MODEL = pt.Gaussian(shape=2.0, rate=2.0, precision=0.06)
 OTHER = pt.Gaussian(shape=3.0, rate=4.0, precision=0.1)  # a surrogate that is not far off

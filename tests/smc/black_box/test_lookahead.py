@@ -11,10 +11,9 @@ from partita.smc.black_box.engine import BlackBoxEngine
 from partita.smc.black_box.foresight import Foresight
 from partita.smc.black_box.rehearsal import Rehearsal
 from partita.smc.state.state import dismantle
-
-from . import oracle
-from .oracle import Poisson
-from .streams import VARIANTS, rows_of
+from tests.helpers import oracle
+from tests.helpers.oracle import Poisson
+from tests.helpers.streams import VARIANTS, rows_of
 
 MODEL = pt.Gaussian(shape=2.0, rate=2.0, precision=0.06)
 SURROGATES = {

@@ -9,10 +9,9 @@ import partita as pt
 from partita.smc.files import storage
 from partita.smc.files.packing import PACKED
 from partita.smc.files.storage import FileError
-
-from . import oracle
-from .files import BITS, CODES, crafted, fitted, packed, sealed
-from .streams import answers
+from tests.helpers import oracle
+from tests.helpers.files import BITS, CODES, crafted, fitted, packed, sealed
+from tests.helpers.streams import answers
 
 # ---------------------------------------------------------------------- damaged and foreign files
 

@@ -14,10 +14,9 @@ import pytest
 import partita as pt
 from partita.smc.files import storage
 from partita.smc.files.storage import FileError
-
-from .files import BITS, CODES, COUNTS, REAL, fitted, packed
-from .oracle import Poisson
-from .streams import answers
+from tests.helpers.files import BITS, CODES, COUNTS, REAL, fitted, packed
+from tests.helpers.oracle import Poisson
+from tests.helpers.streams import answers
 
 
 class OtherModel(Poisson):

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita as pt
-
-from . import oracle
-from .streams import MODELS, rows_of
+from tests.helpers import oracle
+from tests.helpers.streams import MODELS, rows_of
 
 quick = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 MODEL = pt.Gaussian(shape=2.0, rate=0.5, precision=0.05)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import partita as pt
-
-from . import oracle
+from tests.helpers import oracle
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 SAMPLERS = [pt.SplitSMC, pt.SMC, pt.Greedy]

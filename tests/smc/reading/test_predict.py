@@ -10,8 +10,7 @@ from scipy.special import betaln, gammaln, multigammaln
 
 import partita as pt
 from partita.smc.state.state import dismantle
-
-from .oracle import Poisson
+from tests.helpers.oracle import Poisson
 
 # Each model's log p(c) in closed form, from its members, written independently of the library.
 

@@ -19,9 +19,8 @@ from partita.smc.files.storage import FileError
 from partita.smc.moves import refine
 from partita.smc.state.keys import EVERYTHING, codes_of_rows
 from partita.smc.steps.candidates import candidates_of_row
-
-from .files import crafted
-from .oracle import factors
+from tests.helpers.files import crafted
+from tests.helpers.oracle import factors
 
 
 class Attribute:

@@ -20,11 +20,10 @@ from partita.smc.state.keys import EVERYTHING, code
 from partita.smc.state.state import dismantle, grown
 from partita.smc.steps.candidates import BUDGET, MOST, candidates_of_row
 from partita.smc.steps.step import put_back, take_out
-
-from . import oracle
-from .files import crafted, packed
-from .streams import MODELS, VARIANTS, answers, each_model, rows_of
-from .test_steps import CONTINUOUS, follow, stream
+from tests.helpers import oracle
+from tests.helpers.files import crafted, packed
+from tests.helpers.following import CONTINUOUS, follow, stream
+from tests.helpers.streams import MODELS, VARIANTS, answers, each_model, rows_of
 
 seeds = st.integers(0, 2**32 - 1)
 quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
