@@ -1,5 +1,6 @@
-"""Fixtures."""
+"""Options and fixtures that all tests share."""
 
+import importlib
 import os
 import uuid
 
@@ -8,6 +9,24 @@ import pytest
 from tests.helpers.files import fitted
 
 SERVER = "PARTITA_TEST_POSTGRES"
+MOST_WORKERS = 4  # each compiles and holds networks of its own; more only wait for one another
+
+
+def pytest_addoption(parser):
+    """``pytest --long``."""
+    parser.addoption("--long", action="store_true", help="try ten times as hard: see tests/helpers/effort.py")
+
+
+def pytest_configure(config):
+    """Before any test is collected: how hard to try. Processes that are started inherit it."""
+    if config.getoption("--long"):
+        os.environ["PARTITA_LONG"] = "1"
+    importlib.import_module("tests.helpers.effort")
+
+
+def pytest_xdist_auto_num_workers(config):
+    """``-n auto``: a worker for each core that this process may use."""
+    return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, MOST_WORKERS)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -25,8 +25,9 @@ from partita.learning.records import (
 )
 from partita.models.records.corpus import Corpus
 from tests.helpers import naive_urns
+from tests.helpers.effort import examples
 
-quick = settings(max_examples=50, deadline=None, derandomize=True, database=None)
+quick = examples(20)
 
 
 def log_likelihood(theta, sizes, distinct):

@@ -6,18 +6,19 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 import partita as pt
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 from tests.helpers.gauss700 import ALPHA, model, needs_data, table
 from tests.helpers.limited import LIMITED, Limited, state_of
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
-quick = settings(max_examples=20, deadline=None, derandomize=True, database=None)
+quick = examples(8)
 seeds = st.integers(0, 2**32 - 1)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 RNG = np.random.default_rng(3)

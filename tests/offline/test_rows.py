@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
@@ -14,9 +14,10 @@ from partita.offline.chain import CompiledChain
 from partita.offline.partition import in_order, new_partition, put_in, take_out
 from partita.offline.rows import rows_of
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli]
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(10)
 seeds = st.integers(0, 2**32 - 1)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 OFFSETS = [0.0, 1e4]
@@ -71,7 +72,7 @@ def test_the_union_of_two_clusters(kind):
 def test_downdated_rows_are_those_of_the_members(kind):
     """After many sweeps every row equals one built anew, and the score is the oracle's."""
 
-    @settings(quick, max_examples=10)
+    @examples(5)
     @given(seeds, st.sampled_from(OFFSETS))
     def check(seed, offset):
         model, X, rng = problem(kind, seed, 25, offset)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.posterior import losses
@@ -18,6 +18,7 @@ from partita.posterior.losses._minimise import (
 )
 from partita.posterior.losses._search import local_minimum, new_search
 from partita.posterior.losses._terms import rounding, tabulate
+from tests.helpers.effort import examples
 
 LOSSES = [Loss(BCUBED), Loss(VI), Loss(BINDER), Loss(BINDER, 3.0, 0.5)]
 seeds = st.integers(0, 2**32 - 1)
@@ -91,7 +92,7 @@ def descend(loss, clusters, start):
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_expected_loss_is_the_weighted_mean_of_the_definition(seed):
     rng = np.random.default_rng(seed)
     rows, weights = random_particles(rng, int(rng.integers(1, 7)), 6)
@@ -106,7 +107,7 @@ def test_expected_loss_is_the_weighted_mean_of_the_definition(seed):
 
 
 @given(seeds)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_exact_minimiser_beats_every_partition_of_the_observations(seed):
     rng = np.random.default_rng(seed)
     rows, weights = random_particles(rng, int(rng.integers(1, 6)), 6)

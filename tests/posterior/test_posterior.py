@@ -8,11 +8,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, chisquare
 
 from partita.posterior import Posterior
+from tests.helpers.effort import examples
 
 seeds = st.integers(0, 2**32 - 1)
 LOSSES = ["bcubed", "vi", "binder"]
@@ -119,7 +120,7 @@ def definition(loss, estimates, truths, false_merge_cost=1.0, false_split_cost=1
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_labels_minimise_the_expected_loss_over_all_partitions(seed):
     posterior, weights, truths = random_case(seed)
     candidates = np.array(all_partitions(truths.shape[1]))
@@ -135,14 +136,14 @@ def test_labels_minimise_the_expected_loss_over_all_partitions(seed):
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_map_labels_are_the_heaviest_particles(seed):
     posterior, _, truths = random_case(seed, largest_id=2**31 - 1)
     assert posterior.labels().tolist() == truths[0].tolist()
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_expected_loss_of_any_labelling(seed):
     posterior, weights, truths = random_case(seed)
     rng = np.random.default_rng(seed)
@@ -163,7 +164,7 @@ def test_labels_may_be_any_values():
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_together(seed):
     posterior, weights, truths = random_case(seed)
     n = truths.shape[1]
@@ -237,7 +238,7 @@ def entropy_by_definition(weights, truths):
 
 
 @given(seeds)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_entropy(seed):
     posterior, weights, truths = random_case(seed)
     got = posterior.entropy()
@@ -252,7 +253,7 @@ def test_entropy_of_a_settled_observation_ignores_a_doubtful_neighbour():
 
 
 @given(seeds)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_n_clusters(seed):
     posterior, weights, truths = random_case(seed)
     values, probabilities = posterior.n_clusters()
@@ -282,7 +283,7 @@ def test_n_clusters_of_many_subproblems_is_accurate_to_the_tails(apart):
 
 
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_alpha_is_the_posterior_over_all_partitions_and_concentrations(seed):
     rng = np.random.default_rng(seed)
     alpha, grid = rng.gamma(2.0), np.array([0.01, 0.5, 1.0, 7.0, 300.0])
@@ -329,7 +330,7 @@ def test_alpha_refuses_a_bad_prior(prior):
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_subproblems_are_what_went_in(seed):
     problems = random_problems(np.random.default_rng(seed))
     posterior = Posterior(**snapshot(problems, seed=seed))
@@ -345,7 +346,7 @@ def test_subproblems_are_what_went_in(seed):
 
 
 @given(seeds)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_scores_and_sizes(seed):
     problems = random_problems(np.random.default_rng(seed))
     scores = [np.random.default_rng(seed).normal(size=len(partitions)) for _, partitions, _ in problems]

@@ -10,18 +10,19 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import chi2
 
 import partita as pt
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 SAMPLERS = [pt.SplitSMC, pt.SMC]
 GRID, PRIOR = [0.05, 0.7, 1.0, 12.0], [1.0, 2.0, 0.5, 3.0]
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(25)
 
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.__name__)

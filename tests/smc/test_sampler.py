@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
+from tests.helpers.effort import examples
 from tests.helpers.streams import (
     EXACT,
     VARIANTS,
@@ -28,7 +29,7 @@ from tests.helpers.streams import (
 
 @each_model
 @each_variant
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(cuts=st.sets(st.integers(1, N - 1), max_size=12))
 def test_any_batching_gives_the_same_answer(model, variant, cuts):
     sampler = sampler_of(model, variant)
@@ -48,7 +49,7 @@ def test_one_row_at_a_time_gives_the_same_answer(model, variant):
 
 @each_model
 @each_variant
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(cuts=st.dictionaries(st.integers(1, N), st.booleans(), min_size=1, max_size=5))
 def test_saving_and_loading_at_any_point_gives_the_same_answer(model, variant, cuts):
     """At each cut the batch ends; where true, the sampler goes through a file."""

@@ -13,15 +13,15 @@ from decimal import Decimal
 
 import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from partita.kb.io.files import Row, read, write
 from partita.kb.io.fragments import as_fragment, as_fragments
+from tests.helpers.effort import examples
 
-PATIENT = settings(
-    deadline=None,
-    max_examples=60,
+PATIENT = examples(
+    25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 TEXTS = st.text(max_size=8)

@@ -6,7 +6,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
@@ -14,9 +14,10 @@ import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
 from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
+from tests.helpers.effort import examples
 from tests.helpers.people import fragments
 
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(25)
 KINDS = {
     "name": pt.Text(theta=0.7, phi=1.3, strength=0.4),
     "born": pt.Date(),

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -17,11 +17,12 @@ from partita.smc.state.state import Settings, grown
 from partita.smc.steps.candidates import candidates_of_row
 from partita.smc.steps.step import take_out
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 REAL = [pt.Gaussian, pt.MultivariateGaussian]
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(15)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_real_kind = pytest.mark.parametrize("kind", REAL, ids=lambda kind: kind.__name__)
 
@@ -79,7 +80,7 @@ def test_the_order_within_a_cluster_does_not_matter(kind):
 def test_the_order_of_the_stream_does_not_matter(kind):
     """With room for every partition, each has the same probability and the same score in any order."""
 
-    @settings(quick, max_examples=10)
+    @examples(6)
     @given(seeds)
     def check(seed):
         n = 5
@@ -107,7 +108,7 @@ def test_a_row_is_encoded_the_same_in_any_batch(kind):
 def test_removing_undoes_adding(kind):
     """Observations are taken out and put back many times; all scores are still those of the members."""
 
-    @settings(quick, max_examples=8)
+    @examples(4)
     @given(seeds, st.integers(1, 12))
     def check(seed, m):
         n = 20

@@ -3,10 +3,11 @@
 import unicodedata
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from partita.models.records.folding import NOTHING, without_accents, words_of
+from tests.helpers.effort import examples
 
 SAME = {
     "case": ["Ada LOVELACE", "ada lovelace", "ADA Lovelace"],
@@ -94,7 +95,7 @@ def test_symbols_beside_words_go():
     assert words_of("★ Prince ☃") == ["prince"]
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@examples(500)
 @given(st.text(max_size=12))
 @example("İ")
 @example("ŉ")

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 import pandas
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -23,6 +23,7 @@ import partita as pt
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import check_fragments
 from partita.models.records.schema import kind_of, repetitions
+from tests.helpers.effort import examples
 from tests.helpers.gauss700 import SHARED
 from tests.helpers.messages import all_of
 from tests.helpers.oracle import factors
@@ -533,7 +534,7 @@ def test_toml_round_trip():
         assert again.presence is None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@examples(60)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.floats(1e-300, 1e300))
 def test_any_name_and_number_survives_toml(name, theta):
     again = pt.Record.from_toml(pt.Record({name: pt.Text(theta)}).to_toml())

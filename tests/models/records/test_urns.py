@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -15,10 +15,11 @@ from partita.models.records.corpus import Corpus
 from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
 from partita.models.scoring.families import begin, extend, gains, join, log_marginal, reduce
 from tests.helpers import naive_urns, oracle
+from tests.helpers.effort import examples
 from tests.helpers.texts import counted
 
 GAIN, EXTEND, REDUCE, JOIN, MARGINAL = range(5)
-quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+quick = examples(30)
 
 
 @njit(error_model="numpy")  # not cached: it would outlive a change of what it calls
@@ -151,7 +152,7 @@ problems = st.one_of(st.tuples(models(), clusters()), st.tuples(ngrams(), spelle
 # ---------------------------------------------------------------------- p(c)
 
 
-@settings(quick, max_examples=200)
+@examples(60)
 @given(problems)
 def test_log_marginal_and_gains_are_those_of_the_naive_urns(problem):
     model, X = problem

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
@@ -16,8 +16,9 @@ from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
 from partita.models.records.values import COMPARED, edit_distance
 from partita.models.scoring.families import extend, gains, join, log_marginal, reduce
 from partita.offline.rows import new_rows
+from tests.helpers.effort import examples
 
-quick = settings(max_examples=40, deadline=None, derandomize=True, database=None)
+quick = examples(20)
 TEXTS = [
     "anna",
     "ana",

@@ -5,14 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 from tests.helpers.streams import MODELS, rows_of
 
-quick = settings(max_examples=30, deadline=None, derandomize=True, database=None)
+quick = examples(30)
 MODEL = pt.Gaussian(shape=2.0, rate=0.5, precision=0.05)
 
 

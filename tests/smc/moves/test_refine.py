@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import partita as pt
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 SAMPLERS = [pt.SplitSMC, pt.SMC, pt.Greedy]
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(max_examples=6, deadline=None, derandomize=True, database=None)
+quick = examples(6)
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 every_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: sampler.__name__)
 

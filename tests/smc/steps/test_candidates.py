@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import partita as pt
@@ -21,12 +21,13 @@ from partita.smc.state.state import dismantle, grown
 from partita.smc.steps.candidates import BUDGET, MOST, candidates_of_row
 from partita.smc.steps.step import put_back, take_out
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 from tests.helpers.files import crafted, packed
 from tests.helpers.following import CONTINUOUS, follow, stream
 from tests.helpers.streams import MODELS, VARIANTS, answers, each_model, rows_of
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(8)
 SPLITTING = [name for name, (kind, _) in VARIANTS.items() if kind is not pt.SMC]
 AUTO = ["gaussian", "multivariate"]
 
@@ -291,7 +292,7 @@ def test_batches_files_and_copies_make_no_difference(model, variant, tmp_path):
     X = rows_of(model)
     whole = answers(sampler_of(model, variant, candidates_for(model)).fit(X))
 
-    @settings(quick, max_examples=8)
+    @examples(4)
     @given(st.lists(st.tuples(st.integers(1, 59), st.sampled_from(["go on", "file", "copy"])), max_size=6))
     def check(stops):
         sampler, seen = sampler_of(model, variant, candidates_for(model)), 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -13,8 +13,9 @@ from partita.smc.state.state import Settings, dismantle, grown
 from partita.smc.steps.candidates import count_in, find_candidates
 from partita.smc.steps.step import extend_created, place
 from partita.smc.steps.update import find_bounds, score, score_few
+from tests.helpers.effort import examples
 
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(8)
 MODELS = [
     pt.Gaussian(2.0, 0.5, 0.0, 0.01),
     pt.Gaussian(50.0, 40.0, 1.0, 1.0),

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numba import njit
 from scipy.special import logsumexp
@@ -20,10 +20,11 @@ from partita.smc.state.state import Settings, new_state
 from partita.smc.steps import resample
 from partita.smc.steps.update import Particles
 from tests.helpers import oracle
+from tests.helpers.effort import examples
 from tests.helpers.following import CONTINUOUS, follow, stream
 
 seeds = st.integers(0, 2**32 - 1)
-quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+quick = examples(8)
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 # ---------------------------------------------------------------------- greedy resampling
 
@@ -72,7 +73,7 @@ def test_the_comparison_has_seen_every_step(exact):
 def test_invariants_after_every_observation(kind, sampler):
     """For data with many ties, too, where several retained sets are right."""
 
-    @settings(quick, max_examples=10)
+    @examples(5)
     @given(seeds, st.integers(2, 30))
     def check(seed, m):
         model, X, alpha = stream(kind, seed)
