@@ -1,5 +1,7 @@
 """Hyperparameters are recovered, evidence agrees with the chain rule, and units do not matter."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_t
@@ -14,6 +16,7 @@ from partita.models.numeric.evidence import LEARNERS
 from partita.models.numeric.gaussian import Gaussian
 from partita.models.numeric.multivariate import MultivariateGaussian
 from partita.smc.sampler import SplitSMC
+from tests.helpers.effort import effort
 
 MODELS = [Gaussian(), MultivariateGaussian(), Categorical(), Bernoulli()]
 REAL = MODELS[:2]
@@ -238,7 +241,7 @@ def test_rounded_values_are_no_clusters(model):
 @pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e6), (-3.0, 7.0)])
 @pytest.mark.parametrize("labelled", [True, False])
 def test_units_and_origin_do_not_matter(model, scale, shift, labelled):
-    X, labels = blobs(noise=0.2)
+    X, labels = blobs(n=effort(160, 320), noise=0.2)
     moved = shift + scale * X
     before = fit_prior(model, X, labels if labelled else None)
     after = fit_prior(model, moved, labels if labelled else None)
@@ -249,7 +252,10 @@ def test_units_and_origin_do_not_matter(model, scale, shift, labelled):
     assert after.precision == pytest.approx(before.precision, rel=1e-3)
 
 
-def thicket(overlap, n_clusters=15, size=150, seed=0):
+SIZE = effort(60, 150)  # of a cluster
+
+
+def thicket(overlap, n_clusters=15, size=SIZE, seed=0):
     """Clusters like those of the S sets: their spread is ``overlap`` of the least distance of centres."""
     rng = np.random.default_rng(seed)
     centres = np.empty((0, 2))
@@ -269,14 +275,23 @@ def lattice(side=10, size=40, overlap=0.235, seed=0):
     return centres[labels] + overlap * rng.normal(size=(len(labels), 2)), centres, labels
 
 
-@by_real_name
+THICKETS = {  # how they are made, and how much worse than the best possible they may be found
+    "apart": (thicket, {"overlap": 0.15}, 0.02),
+    "touching": (thicket, {"overlap": 0.25}, 0.03),
+    "overlapping": (thicket, {"overlap": 0.35}, 0.12),
+    "lattice": (lattice, {}, 0.05),
+}
+CHOSEN = [(REAL[0], "touching"), (REAL[0], "overlapping"), (REAL[0], "lattice"), (REAL[1], "overlapping")]
+
+
 @pytest.mark.parametrize(
-    ("data", "lost"),
-    [(thicket(0.15), 0.02), (thicket(0.25), 0.03), (thicket(0.35), 0.12), (lattice(), 0.05)],
-    ids=["apart", "touching", "overlapping", "lattice"],
+    ("model", "case"),
+    effort(CHOSEN, list(itertools.product(REAL, THICKETS))),
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_overlapping_clusters_are_told_apart(model, data, lost):
-    X, centres, labels = data
+def test_overlapping_clusters_are_told_apart(model, case):
+    make, parameters, lost = THICKETS[case]
+    X, centres, labels = make(**parameters)
     nearest = np.linalg.norm(X[:, None] - centres, axis=2).argmin(axis=1)  # nobody can tell better
     sampler = SplitSMC(fit_prior(model, X), n_particles=10, random_state=0).fit(X).refine()
     assert bcubed(labels, sampler.labels_).f1 > bcubed(labels, nearest).f1 - lost

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import partita as pt
 from partita.offline.chain import chain
 from tests.helpers import oracle
+from tests.helpers.effort import effort
 from tests.helpers.gauss700 import ALPHA as PAPER_ALPHA
 from tests.helpers.gauss700 import model, needs_data, table
 from tests.helpers.limited import LIMITED, Limited, state_of
@@ -55,14 +56,14 @@ def labels_of(partition):
 
 @every_chain
 def test_a_sweep_leaves_the_posterior_invariant(case):
-    """One sweep from each of 4,000 exact draws: Pearson's χ² of the results against the posterior.
+    """One sweep from each of 1,500 exact draws: Pearson's χ² of the results against the posterior.
 
     The results are independent, so a correct chain fails with probability 1e-6. Partitions expected less than
     ten times are pooled.
     """
     X, model, surrogate = CHAINS[case]
     partitions, probability = posterior(case)
-    rng, draws, moved = np.random.default_rng(17), 4000, 0
+    rng, draws, moved = np.random.default_rng(17), effort(1500, 4000), 0
     counts = Counter()
     for k in rng.choice(len(partitions), draws, p=probability):
         walk = chain(model, surrogate, X, labels_of(partitions[k]), math.log(ALPHA))
@@ -90,7 +91,7 @@ def test_long_run_frequencies(case):
     """
     X, model, surrogate = CHAINS[case]
     partitions, probability = posterior(case)
-    sweeps = 4000 if "user" in case else 12_000
+    sweeps = effort(2000, 4000) if "user" in case else effort(4000, 12_000)
     gibbs = pt.Gibbs(
         model, ALPHA, surrogate=surrogate, max_sweeps=sweeps, keep_labels=True, random_state=5
     ).fit(X)

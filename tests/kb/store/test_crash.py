@@ -1,12 +1,13 @@
-"""Nothing is lost when a process is killed; PARTITA_KILLS says how often to try."""
+"""Nothing is lost when a process is killed; PARTITA_KILLS says how often to try (100 times with --long)."""
 
 import os
 import subprocess
 import sys
 
+from tests.helpers.effort import effort
 from tests.helpers.files import ROOT
 
-KILLS = os.environ.get("PARTITA_KILLS", "10")
+KILLS = os.environ.get("PARTITA_KILLS", effort("4", "100"))
 
 
 def test_nothing_is_lost_when_the_process_is_killed(url):

@@ -12,6 +12,7 @@ from partita.smc.black_box.foresight import Foresight
 from partita.smc.black_box.rehearsal import Rehearsal
 from partita.smc.state.state import dismantle
 from tests.helpers import oracle
+from tests.helpers.effort import effort
 from tests.helpers.oracle import Poisson
 from tests.helpers.streams import VARIANTS, rows_of
 
@@ -93,7 +94,7 @@ def test_the_same_bytes_in_fewer_calls(variant, surrogate, path):
         oracle.check_state(found._engine.state)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(effort(4, 40)))
 def test_the_same_through_a_sampler_s_whole_life(seed, path):
     """Batches, predictions, constraints, removals, refinement and files, with caches of any size."""
     rng = np.random.default_rng(seed)

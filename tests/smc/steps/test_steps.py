@@ -20,7 +20,7 @@ from partita.smc.state.state import Settings, new_state
 from partita.smc.steps import resample
 from partita.smc.steps.update import Particles
 from tests.helpers import oracle
-from tests.helpers.effort import examples
+from tests.helpers.effort import effort, examples
 from tests.helpers.following import CONTINUOUS, follow, stream
 
 seeds = st.integers(0, 2**32 - 1)
@@ -59,7 +59,7 @@ def test_every_step_retains_what_the_naive_sampler_retains(kind, splitting, exac
 def test_the_comparison_has_seen_every_step(exact):
     """The streams above make the naive sampler merge, split, drop subproblems and leave points alone."""
     happened = Counter()
-    for seed in range(30):
+    for seed in range(effort(20, 100)):
         try:
             happened += compare(pt.Gaussian, seed, 2 + seed % 7, exact=exact)
         except oracle.Undecided:
@@ -88,7 +88,7 @@ def test_invariants_after_every_observation(kind, sampler):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_one_particle_is_the_greedy_algorithm(kind):
     """m = 1: each observation joins its best cluster for good, and each cluster is a subproblem."""
-    for seed in range(8):
+    for seed in range(effort(4, 40)):
         model, X, alpha = stream(kind, seed)
         scores = oracle.Scores(model, X, alpha)
         clusters, fitted = [], pt.Greedy(model, alpha)
@@ -103,7 +103,7 @@ def test_one_particle_is_the_greedy_algorithm(kind):
 
 
 def test_weights_stay_scores_while_alpha_is_learnt():
-    for seed in range(5):
+    for seed in range(effort(3, 30)):
         model, X, _ = stream(pt.Gaussian, seed)
         sampler = pt.SplitSMC(model, "auto", 10)
         learnt = set()
@@ -120,6 +120,7 @@ def test_weights_stay_scores_while_alpha_is_learnt():
 # with probability below 60 · 5.7e-7 < 4e-5 under the normal approximation, were the seeds drawn anew.
 
 LIMIT = 5.0
+REPEATS = effort(20_000, 200_000)
 SCHEMES = ["multinomial", "stratified", "optimal"]
 
 
@@ -138,7 +139,7 @@ def draw_many(state, pool, m, out):
         out[k] = resample.draw(state, pool, m)
 
 
-def resampled(scheme, probabilities, m, repeats=50_000, seed=1):
+def resampled(scheme, probabilities, m, repeats=REPEATS, seed=1):
     """Weights after resampling a pool, (repeats, n)."""
     settings = Settings(m, RESAMPLING[scheme], exact=0)
     out = np.empty((repeats, len(probabilities)))
@@ -288,7 +289,7 @@ def test_smc_is_unbiased(scheme, m):
     evidence = logsumexp([scores(p) for p in exact])
     common = [p for p in exact if exact[p] > 0.02]
     samples = []
-    for seed in range(600):
+    for seed in range(effort(400, 4000)):
         engine = engine_of(model, X, m, alpha, seed, scheme)
         particles, estimate = {frozenset(): 1.0}, 0.0
         for x in range(n):
@@ -314,7 +315,7 @@ def test_smc_is_unbiased(scheme, m):
 def test_random_schemes_keep_the_invariants(scheme, merging):
     """After every observation; and where the new one is alone, no other subproblem has changed."""
     alone = 0
-    for seed in range(8):
+    for seed in range(effort(4, 40)):
         model, X, alpha = stream(pt.Gaussian, seed)
         scores = oracle.Scores(model, X, alpha)
         sampler = pt.SplitSMC(
