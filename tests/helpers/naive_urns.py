@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 
 import partita as pt
 from tests.helpers import oracle
+from tests.helpers.naive_values import naive_numbers, naive_values
 
 FIRST, LAST = "\x02", "\x03"
 
@@ -166,8 +167,17 @@ def record(records, model):
     for name, attribute in model.attributes.items():
         values = [value for one in records for value in dict.fromkeys(one.get(name, []))]
         if attribute is not None:
-            total += (category if isinstance(attribute, pt.Category) else text)(values, attribute)
+            total += ATTRIBUTES[type(attribute)](values, attribute)
     return total
+
+
+ATTRIBUTES = {  # log p of all values of a cluster's records
+    pt.Category: category,
+    pt.Text: text,
+    pt.Date: text,
+    pt.Value: lambda values, attribute: naive_values(attribute, values),
+    pt.Number: lambda values, attribute: naive_numbers(attribute, values),
+}
 
 
 def ngram(texts, model):

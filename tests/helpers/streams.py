@@ -76,18 +76,13 @@ def answers(sampler):
         "partitions": [s.partitions.tolist() for s in posterior.subproblems],
         "probabilities": [s.probabilities.tolist() for s in posterior.subproblems],
         "n_clusters": [array.tolist() for array in posterior.n_clusters()],
-        "n_features_in_": sampler.n_features_in_,
+        "n_features_in_": getattr(sampler, "n_features_in_", None),
     }
 
 
 @cache
 def uninterrupted(model, variant):
     return answers(sampler_of(model, variant).fit(rows_of(model)))
-
-
-@cache
-def refined(model, variant):
-    return answers(sampler_of(model, variant).fit(rows_of(model)).refine(2))
 
 
 def saved_and_loaded(sampler):

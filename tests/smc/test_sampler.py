@@ -5,19 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import partita as pt
-from tests.helpers.effort import examples
 from tests.helpers.streams import (
-    EXACT,
     VARIANTS,
     N,
     answers,
     each_model,
-    each_variant,
-    refined,
     rows_of,
     sampler_of,
     saved_and_loaded,
@@ -27,41 +21,6 @@ from tests.helpers.streams import (
 # ---------------------------------------------------------------------- the same answer every time
 
 
-@each_model
-@each_variant
-@examples(8)
-@given(cuts=st.sets(st.integers(1, N - 1), max_size=12))
-def test_any_batching_gives_the_same_answer(model, variant, cuts):
-    sampler = sampler_of(model, variant)
-    for batch in np.split(rows_of(model), sorted(cuts)):
-        sampler.partial_fit(batch)
-    assert answers(sampler) == uninterrupted(model, variant)
-
-
-@each_model
-@each_variant
-def test_one_row_at_a_time_gives_the_same_answer(model, variant):
-    sampler = sampler_of(model, variant)
-    for row in rows_of(model):
-        sampler.partial_fit(row[None])
-    assert answers(sampler) == uninterrupted(model, variant)
-
-
-@each_model
-@each_variant
-@examples(6)
-@given(cuts=st.dictionaries(st.integers(1, N), st.booleans(), min_size=1, max_size=5))
-def test_saving_and_loading_at_any_point_gives_the_same_answer(model, variant, cuts):
-    """At each cut the batch ends; where true, the sampler goes through a file."""
-    sampler = sampler_of(model, variant)
-    for batch, end in zip(np.split(rows_of(model), sorted(cuts)), [*sorted(cuts), N], strict=True):
-        if len(batch):
-            sampler.partial_fit(batch)
-        if cuts.get(end, True):
-            sampler = saved_and_loaded(sampler)
-    assert answers(sampler) == uninterrupted(model, variant)
-
-
 @pytest.mark.parametrize("model", ["gaussian", "user"])
 @pytest.mark.parametrize("variant", ["rejuvenation", "optimal", "auto"])
 def test_saving_and_loading_after_every_row_gives_the_same_answer(model, variant):
@@ -69,35 +28,6 @@ def test_saving_and_loading_after_every_row_gives_the_same_answer(model, variant
     for row in rows_of(model):
         sampler = saved_and_loaded(sampler.partial_fit(row[None]))
     assert answers(sampler) == uninterrupted(model, variant)
-
-
-@each_model
-@pytest.mark.parametrize("variant", EXACT)
-def test_refining_after_loading_gives_the_same_answer(model, variant):
-    sampler = saved_and_loaded(sampler_of(model, variant).fit(rows_of(model)))
-    assert answers(sampler.refine(2)) == refined(model, variant)
-    sampler = sampler_of(model, variant)
-    sampler.partial_fit(rows_of(model)[:23]).partial_fit(rows_of(model)[23:])
-    assert answers(saved_and_loaded(sampler.refine(1)).refine(1)) == refined(model, variant)
-
-
-@each_model
-@pytest.mark.parametrize("variant", EXACT)
-def test_a_stream_goes_on_after_refining_and_loading(model, variant):
-    first, more = rows_of(model), rows_of(model, 20, seed=4)
-    expected = answers(sampler_of(model, variant).fit(first).refine(1).partial_fit(more))
-    sampler = saved_and_loaded(sampler_of(model, variant).fit(first).refine(1))
-    for row in more:
-        sampler.partial_fit(row[None])
-    assert answers(sampler) == expected
-
-
-@each_model
-@each_variant
-def test_fit_forgets(model, variant):
-    sampler = sampler_of(model, variant).fit(rows_of(model, 30, seed=9))
-    for _ in range(2):
-        assert answers(sampler.fit(rows_of(model))) == uninterrupted(model, variant)
 
 
 def test_fit_forgets_the_width():

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -54,74 +53,11 @@ class LibraryMarginal:
 
 
 @every_kind
-def test_log_marginal_is_the_closed_form(kind):
-    @quick
-    @given(seeds, st.integers(1, 40))
-    def check(seed, n):
-        model, X, _ = draw_problem(kind, seed, n)
-        assert LibraryMarginal(model, X)(range(n)) == pytest.approx(oracle.density(model)(X), abs=1e-9)
-
-    check()
-
-
-@every_kind
-def test_the_order_within_a_cluster_does_not_matter(kind):
-    @quick
-    @given(seeds, st.integers(2, 40))
-    def check(seed, n):
-        model, X, rng = draw_problem(kind, seed, n, spread=30.0)
-        marginal = LibraryMarginal(model, X)
-        assert marginal(rng.permutation(n)) == pytest.approx(marginal(range(n)), abs=1e-9, rel=1e-12)
-
-    check()
-
-
-@every_kind
-def test_the_order_of_the_stream_does_not_matter(kind):
-    """With room for every partition, each has the same probability and the same score in any order."""
-
-    @examples(6)
-    @given(seeds)
-    def check(seed):
-        n = 5
-        model, X, rng = draw_problem(kind, seed, n)
-        order = rng.permutation(n)
-        one = pt.SplitSMC(model, 1.3, oracle.BELL[n]).fit(X).posterior_
-        other = pt.SplitSMC(model, 1.3, oracle.BELL[n]).fit(X[order]).posterior_
-        assert one.log_density() == pytest.approx(other.log_density(), abs=1e-9)
-        (expected,), (shuffled,) = oracle.factors(one).values(), oracle.factors(other).values()
-        found = {frozenset(frozenset(order[list(c)].tolist()) for c in p): w for p, w in shuffled.items()}
-        assert found == pytest.approx(expected, abs=1e-9)
-
-    check()
-
-
-@every_kind
 def test_a_row_is_encoded_the_same_in_any_batch(kind):
     """To the last bit, or the result would depend on how the data were batched."""
     model, X, _ = draw_problem(kind, 8, 40, 1 if kind is oracle.Poisson else 3)
     one_by_one = np.concatenate([model.encode(X[k : k + 1]) for k in range(len(X))])
     assert np.array_equal(model.encode(X), one_by_one)
-
-
-@every_kind
-def test_removing_undoes_adding(kind):
-    """Observations are taken out and put back many times; all scores are still those of the members."""
-
-    @examples(4)
-    @given(seeds, st.integers(1, 12))
-    def check(seed, m):
-        n = 20
-        model, X, rng = draw_problem(kind, seed, n, spread=float(seed % 7 + 1))
-        sampler = pt.SplitSMC(model, 1.3, m).fit(X)
-        scores = oracle.Scores(model, X, 1.3)
-        for step in range(150):
-            sampler._engine.observe_again(int(rng.integers(n)))
-            if step % 25 == 0 or step > 145:
-                sampler._engine._posterior = None
-                oracle.check_invariants(sampler, scores, m)
-
-    check()
 
 
 @every_kind

@@ -194,17 +194,6 @@ def test_bad_parameters_are_named(parameters, word):
         pt.SplitSMC(pt.Ngram(**parameters)).fit(TEXTS)
 
 
-def test_files(path):
-    sampler = pt.SplitSMC(counted(2, 0.1, TEXTS), 1.0, 20, random_state=0).fit(TEXTS[:4])
-    sampler.save(path)
-    loaded = pt.SplitSMC.load(path)
-    assert loaded.model.counts == sampler.model.counts
-    for each in (loaded, sampler):
-        each.partial_fit(TEXTS[4:])
-    assert loaded.labels_.tolist() == sampler.labels_.tolist()
-    assert loaded.posterior_.log_density() == sampler.posterior_.log_density()
-
-
 # ---------------------------------------------------------------------- one attribute of fragments
 
 

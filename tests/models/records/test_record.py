@@ -195,7 +195,7 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize("nothing", MISSING, ids=repr)
+@pytest.mark.parametrize("nothing", MISSING, ids=lambda value: f"{type(value).__name__}{value!s:.9}")
 def test_missing_values_say_nothing(nothing):
     assert check_fragments([{"name": nothing, "born": 1815}]) == [{"born": [1815]}]
     assert check_fragments([{"name": nothing}]) == [{}]
@@ -331,21 +331,19 @@ def test_a_data_frame_of_pandas():
 # ---------------------------------------------------------------------- batches, copies, files
 
 
-@pytest.mark.parametrize("candidates", [None, "auto"])
-def test_batches_copies_and_files_make_no_difference(candidates, path, whole):
+def test_with_candidates_batches_copies_and_files_make_no_difference(path):
     def filed(sampler):
         sampler.save(path)
         return pt.SplitSMC.load(path)
 
-    expected = answers(sampler_of(candidates=candidates).fit(X))
-    assert candidates or expected == whole
+    expected = answers(sampler_of(candidates="auto").fit(X))
     for way in (lambda sampler: sampler, copy.deepcopy, filed):
-        sampler = sampler_of(candidates=candidates)
+        sampler = sampler_of(candidates="auto")
         for first, stop in ((0, 1), (1, 13), (13, 40)):
             sampler = way(sampler.partial_fit(X[first:stop]))
         assert answers(sampler) == expected
         np.testing.assert_array_equal(
-            sampler.predict_proba(X[:3]), sampler_of(candidates=candidates).fit(X).predict_proba(X[:3])
+            sampler.predict_proba(X[:3]), sampler_of(candidates="auto").fit(X).predict_proba(X[:3])
         )
 
 
@@ -425,23 +423,6 @@ def test_fitting_leaves_the_model_alone():
     sampler_of(model).fit(X)
     assert not hasattr(model, "_vocabulary")
     assert model.attributes is SCHEMA
-
-
-def test_predicting_changes_nothing(whole):
-    sampler = sampler_of().fit(X[:25])
-    before, new = answers(sampler), [{"name": "Somebody Else", "town": "Bath"}, {}, *X[25:30]]
-    first = sampler.predict_proba(new)
-    np.testing.assert_array_equal(sampler.predict_proba(new), first)
-    np.testing.assert_allclose(first.sum(axis=1), 1.0)
-    sampler.predict(new)
-    assert answers(sampler) == before
-    labels, density, _ = answers(sampler.partial_fit(X[25:]))
-    assert labels == whole[0]
-    assert density == pytest.approx(whole[1], abs=1e-9)
-
-
-def test_refining_does_no_harm(whole):
-    assert sampler_of().fit(X).refine(2).posterior_.log_density() >= whole[1] - 1e-9
 
 
 def test_the_surrogate_of_a_black_box():

@@ -14,7 +14,7 @@ import partita as pt
 from partita.models.records.corpus import Corpus
 from partita.models.records.tables import CAPACITY, COUNT, START, kept_tables
 from partita.models.scoring.families import begin, extend, gains, join, log_marginal, reduce
-from tests.helpers import naive_urns, oracle
+from tests.helpers import naive_urns
 from tests.helpers.effort import examples
 from tests.helpers.texts import counted
 
@@ -332,50 +332,6 @@ SPELLED = counted(2, 0.2, ["ada byron", "bob"])
 TEXTS = ["ada", "ada b", "bob", "bobb", "zz", "bob"]
 CASES = {"records": (MODEL, PEOPLE), "texts": (SPELLED, TEXTS)}
 each_case = pytest.mark.parametrize("case", CASES)
-
-
-@each_case
-@pytest.mark.parametrize("sampler", [pt.SplitSMC, pt.SMC])
-def test_with_room_for_every_partition_the_posterior_is_exact(case, sampler):
-    model, X = CASES[case]
-    n = len(X)
-    scores = naive_urns.Scores(model, X, 1.3)
-    exact = oracle.posterior(scores)
-    fitted = sampler(model, 1.3, oracle.BELL[n]).fit(X)
-    found = oracle.factors(fitted.posterior_)
-    assert list(found) == [frozenset(range(n))]
-    assert found[frozenset(range(n))] == pytest.approx(exact, abs=1e-9)
-    i, j = np.indices((n, n))
-    np.testing.assert_allclose(fitted.posterior_.together(i, j), oracle.together(exact, n), rtol=0, atol=1e-9)
-    assert fitted.posterior_.log_density() == pytest.approx(max(map(scores, exact)), abs=1e-9)
-    assert 0.01 < max(exact.values()) < 0.99  # it has doubts
-
-
-@each_case
-def test_removing_and_observing_again_keeps_every_score(case):
-    model, X = CASES[case]
-    X = X * 3
-    rng = np.random.default_rng(0)
-    sampler = pt.SplitSMC(model, 1.3, 6, random_state=0).fit(X)
-    scores = naive_urns.Scores(model, X, 1.3)
-    for step in range(60):
-        sampler._engine.observe_again(int(rng.integers(len(X))))
-        if step % 20 == 19:
-            sampler._engine._posterior = None
-            oracle.check_invariants(sampler, scores, 6)
-
-
-@each_case
-def test_the_offline_methods_score_their_labels(case):
-    model, X = CASES[case]
-    scores = naive_urns.Scores(model, X, 1.3)
-    exact = {p: scores(p) for p in oracle.all_partitions(len(X))}
-    chain = pt.Gibbs(model, alpha=1.3, max_sweeps=60, random_state=0).fit(X)
-    merged = pt.Agglomerative(model, alpha=1.3).fit(X)
-    for fitted in (chain, merged):
-        found = oracle.partition_of(range(len(X)), fitted.labels_)
-        assert fitted.log_density() == pytest.approx(exact[found], abs=1e-9)
-    assert chain.log_density() == pytest.approx(max(exact.values()), abs=1e-9)
 
 
 def test_hyperparameters_of_attributes_are_checked():

@@ -105,20 +105,6 @@ def test_a_users_model_as_surrogate(variant, n_proposals):
 MODELS_OF_COUNTS = Poisson(1.0, 0.04), Poisson(2.0, 0.1)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@each_surrogate
-def test_all_partitions_of_a_few_points(seed, surrogate):
-    rng = np.random.default_rng(seed)
-    X = oracle.random_data(MODEL, rng, 6, 2)
-    black = pt.BlackBox(Closed(), **SURROGATES[surrogate])
-    sampler = pt.SMC(black, alpha=0.7, n_particles=oracle.BELL[6]).fit(X)
-    expected = oracle.posterior(oracle.Scores(MODEL, X, 0.7))
-    found = oracle.product(oracle.factors(sampler.posterior_))
-    assert set(found) == set(expected)
-    for partition, probability in expected.items():
-        assert found[partition] == pytest.approx(probability, abs=1e-10)
-
-
 @pytest.mark.parametrize("n_proposals", [1, 4, 20])
 @pytest.mark.parametrize("variant", ["split", "rejuvenation", "smc", "greedy"])
 def test_weights_are_the_black_boxs_whatever_is_proposed(n_proposals, variant):

@@ -165,17 +165,6 @@ def test_impossible_pairs_change_nothing():
 # ---------------------------------------------------------------------- removal
 
 
-@pytest.mark.parametrize("name", ["gaussian", "bernoulli", "user"])
-@given(data=st.data())
-@quick
-def test_removal_is_exact(name, data):
-    n = data.draw(st.integers(2, 6))
-    X, model = rows_of(name, n, data.draw(st.integers(0, 99))), MODELS[name]()
-    gone = data.draw(st.integers(0, n - 1))
-    sampler = pt.SplitSMC(model, alpha=1.0, n_particles=300).fit(X).remove(gone)
-    assert_is(sampler, conditioned(model, np.delete(X, gone, axis=0), 1.0, [], []), n - 1)
-
-
 @pytest.mark.parametrize("candidates", [None, "auto"])
 @pytest.mark.parametrize("alpha", [1.0, "auto"])
 def test_after_removal_all_goes_on_as_from_a_file(candidates, alpha, tmp_path):

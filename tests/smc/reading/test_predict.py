@@ -220,42 +220,6 @@ def answers(sampler):
     ]
 
 
-@each_case
-@pytest.mark.parametrize("kind", KINDS)
-def test_probabilities(case, kind):
-    sampler = sampler_of(case, kind).fit(stream(case))
-    new = CASES[case][3]
-    probabilities = sampler.predict_proba(new)
-    assert probabilities.shape == (len(new), sampler.labels_.max() + 2)
-    assert probabilities.dtype == np.float64
-    assert (probabilities >= 0.0).all()
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(probabilities, sampler.predict_proba(new))
-    np.testing.assert_array_equal(
-        probabilities, np.concatenate([sampler.predict_proba(x[None]) for x in np.asarray(new)])
-    )
-
-
-@each_case
-@pytest.mark.parametrize("kind", KINDS)
-def test_prediction_changes_nothing(case, kind, tmp_path):
-    """Neither what the sampler says, nor what it keeps, nor what it will say."""
-    X, new = stream(case), np.asarray(CASES[case][3])
-    expected = answers(sampler_of(case, kind).fit(X))
-    sampler = sampler_of(case, kind).partial_fit(X[:25])
-    before = answers(sampler)
-    sampler.save(tmp_path / "before")
-    sampler.predict_proba(np.concatenate([new] * 40))  # more rows than there is room for
-    sampler.predict(new)
-    assert answers(sampler) == before
-    sampler.save(tmp_path / "after")
-    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
-    for row in X[25:]:
-        sampler.partial_fit(row[None])
-        sampler.predict_proba(new)
-    assert answers(sampler) == expected
-
-
 def test_refining_after_a_prediction_is_the_same():
     X, new = stream("gaussian"), CASES["gaussian"][3]
     expected = answers(sampler_of("gaussian", "split").fit(X).refine(2))
