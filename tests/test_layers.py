@@ -1,4 +1,4 @@
-"""Imports point one way, down the layers of ``[tool.importlinter]`` in pyproject.toml, lazy imports included."""
+"""Imports point one way, down the layers in pyproject.toml ([tool.importlinter]), lazy imports included."""
 
 import tomllib
 

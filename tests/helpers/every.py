@@ -119,9 +119,10 @@ def drawn_records(kinds, rng, n):
         rng.integers(3)
     ]
     model = pt.Record(attributes, float(rng.choice([0.0, 0.5, 2.0])), presence, types)
+    said = ({kind: rng.integers(0, 4) for kind in kinds} for _ in range(n))  # how many values of each
     rows = [
-        {kind: [ATTRIBUTES[kind][1](rng) for _ in range(rng.integers(0, 4))] for kind in kinds}
-        for _ in range(n)
+        {kind: [ATTRIBUTES[kind][1](rng) for _ in range(many)] for kind, many in one.items() if many}
+        for one in said
     ]
     return Problem(model, rows, partial(naive_urns.record, model=model))
 

@@ -58,7 +58,6 @@ VARIANTS = {
 }
 EXACT = ["split", "auto", "rejuvenation", "smc", "greedy"]  # those that can be refined
 each_model = pytest.mark.parametrize("model", MODELS)
-each_variant = pytest.mark.parametrize("variant", VARIANTS)
 
 
 def sampler_of(model, variant):

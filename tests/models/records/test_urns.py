@@ -308,32 +308,6 @@ def test_long_texts_do_not_underflow():
     assert rows.marginal(1) == pytest.approx(gained, rel=1e-9)
 
 
-# ---------------------------------------------------------------------- the samplers
-
-NAMES = Corpus({"ada byron": 2, "ada": 3, "bob": 2, "carl": 1, "ada king": 1})
-MODEL = pt.Record(
-    {
-        "name": pt.Text(0.5, NAMES, phi=1.5, strength=0.7, letters=2),
-        "job": pt.Category(0.3, Corpus({"poet": 2, "dog": 5})),
-        "born": pt.Date(0.2),
-    },
-    rate=2.0,
-    types=[(0.7, {"name": 0.9, "job": 0.4}), (0.3, {"name": 0.5, "born": 0.8})],
-)
-PEOPLE = [
-    {"name": ["ada byron"], "job": ["poet"]},
-    {"name": ["ada king", "ada"], "born": ["1815 12 10"]},
-    {"name": ["bob"], "job": ["dog"]},
-    {},
-    {"name": ["bobb"], "born": ["1815 12"]},
-    {"job": ["dog", "poet"]},
-]
-SPELLED = counted(2, 0.2, ["ada byron", "bob"])
-TEXTS = ["ada", "ada b", "bob", "bobb", "zz", "bob"]
-CASES = {"records": (MODEL, PEOPLE), "texts": (SPELLED, TEXTS)}
-each_case = pytest.mark.parametrize("case", CASES)
-
-
 def test_hyperparameters_of_attributes_are_checked():
     for name in ("theta", "phi", "strength"):
         for bad in (0.0, -1.0, math.nan, math.inf):
