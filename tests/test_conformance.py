@@ -160,6 +160,9 @@ def test_seen_again_and_again_every_score_is_that_of_the_members(name):
     check()
 
 
+TWO_MODES = {"Record of a date", "Record of several"}  # whose six rows one at a time cannot get across
+
+
 @each_model
 def test_the_offline_methods_score_their_labels(name):
     """And a chain that begins at the best partition of all goes on and still knows it in the end."""
@@ -167,13 +170,15 @@ def test_the_offline_methods_score_their_labels(name):
     scores = Scores(problem)
     best = max(oracle.all_partitions(6), key=scores)
     start = [next(k for k, c in enumerate(best) if x in c) for x in range(6)]
-    chain = pt.Gibbs(problem.model, ALPHA, max_sweeps=30, random_state=0).fit(problem.rows)
+    chain = pt.Gibbs(problem.model, ALPHA, max_sweeps=60, random_state=0).fit(problem.rows)
     knowing = pt.Gibbs(problem.model, ALPHA, init=start, max_sweeps=30, random_state=0).fit(problem.rows)
     merged = pt.Agglomerative(problem.model, ALPHA).fit(problem.rows)
     for fitted in (chain, knowing, merged):
         found = oracle.partition_of(range(6), fitted.labels_)
         assert fitted.log_density() == pytest.approx(scores(found), abs=1e-8)
     assert knowing.log_density() == pytest.approx(scores(best), abs=1e-8)
+    if name not in TWO_MODES:
+        assert chain.log_density() == pytest.approx(scores(best), abs=1e-8)
 
 
 # ---------------------------------------------------------------------- the same answer every time
