@@ -44,6 +44,7 @@ ESCAPES = "\x1b[31mRed\x1b]0;title\x07 \x9b2J \u202egnp [bold]b[/bold] :smile:\r
 
 
 def invoke(*arguments, input=None, **environment):
+    environment = {"COLUMNS": None} | environment  # whatever the terminal of the tests: as in a pipe
     found = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input, env=environment)
     if found.exception is not None and not isinstance(found.exception, SystemExit):
         raise found.exception
@@ -653,6 +654,7 @@ def start(*arguments, **options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a worker of the tests ignores it
         **options,
     )
 

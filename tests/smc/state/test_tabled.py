@@ -18,6 +18,7 @@ from partita.smc.files import storage
 from partita.smc.files.storage import FileError
 from partita.smc.moves import refine
 from partita.smc.state.keys import EVERYTHING, codes_of_rows
+from partita.smc.state.state import Settings
 from partita.smc.steps.candidates import candidates_of_row
 from tests.helpers.files import crafted
 from tests.helpers.oracle import factors
@@ -240,7 +241,7 @@ def test_a_black_box_that_fails_leaves_the_tables_of_its_surrogate():
 
 def test_an_engine_like_another_has_tables_of_its_own():
     engine = sampler_of("texts").fit(X)._engine
-    fresh = engine.like(pt.smc.state.Settings(5), 0.0, 1)
+    fresh = engine.like(Settings(5), 0.0, 1)
     assert len(tables.kept_tables(fresh.family.tables)[0]) == 0
     assert len(fresh.family.kind) == len(engine.family.kind)
 
