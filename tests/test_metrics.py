@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.metrics import adjusted_rand_score
@@ -20,6 +20,7 @@ from partita.metrics import (
     pairwise,
     variation_of_information,
 )
+from tests.helpers.effort import examples
 
 COMPARISONS = (bcubed, pairwise, adjusted_rand_index, variation_of_information)
 
@@ -59,7 +60,7 @@ def naive_variation_of_information(true, pred):
     return distance
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings())
 def test_they_agree_with_naive_implementations(clusterings):
     true, pred = clusterings
@@ -69,13 +70,13 @@ def test_they_agree_with_naive_implementations(clusterings):
     assert variation_of_information(true, pred) == pytest.approx(expected, abs=1e-12)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings())
 def test_adjusted_rand_index_agrees_with_scikit_learn(clusterings):
     assert adjusted_rand_index(*clusterings) == pytest.approx(adjusted_rand_score(*clusterings), abs=1e-12)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings(), st.randoms(use_true_random=False))
 def test_names_and_order_do_not_matter(clusterings, random):
     true, pred = clusterings
@@ -87,7 +88,7 @@ def test_names_and_order_do_not_matter(clusterings, random):
         assert renamed == pytest.approx(compare(true, pred), abs=1e-12)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings())
 def test_exchanging_the_roles_exchanges_precision_and_recall(clusterings):
     true, pred = clusterings
@@ -100,7 +101,7 @@ def test_exchanging_the_roles_exchanges_precision_and_recall(clusterings):
     assert forth == pytest.approx(variation_of_information(pred, true), abs=1e-12)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings())
 def test_a_clustering_agrees_perfectly_with_itself(clusterings):
     labels, _ = clusterings
@@ -110,7 +111,7 @@ def test_a_clustering_agrees_perfectly_with_itself(clusterings):
     assert variation_of_information(labels, labels) == 0.0
 
 
-@settings(deadline=None)
+@examples(100)
 @given(two_clusterings())
 def test_values_stay_in_range(clusterings):
     assert all(0.0 < value <= 1.0 + 1e-12 for value in bcubed(*clusterings))
@@ -168,7 +169,7 @@ def test_calibration_of_honest_probabilities_is_good():
     np.testing.assert_allclose(report.bin_frequency, report.bin_probability, atol=0.02)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30),
     st.integers(1, 7),
@@ -230,7 +231,7 @@ def inner_pairs(members):
     return {frozenset(pair) for rows in members for pair in itertools.combinations(rows, 2)}
 
 
-@settings(deadline=None)
+@examples(100)
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=6).filter(lambda sizes: max(sizes) > 1), st.data())
 def test_every_pair_inside_a_subproblem_is_asked_about_once(sizes, data):
     order = data.draw(st.permutations(range(sum(sizes))))
@@ -267,7 +268,7 @@ def test_pairs_of_a_huge_subproblem_are_within_it():
     assert j.mean() == pytest.approx(2 * n / 3, rel=0.1)
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.integers(0, 1000))
 def test_calibration_of_finds_the_claim_of_each_subproblem(seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from matplotlib.collections import PolyCollection
@@ -17,6 +17,7 @@ from matplotlib.image import imread
 from partita import plots
 from partita.datasets import circles, gaussian_mixture
 from partita.metrics import calibration
+from tests.helpers.effort import examples
 
 
 class FakePosterior:
@@ -160,7 +161,7 @@ def test_degenerate_data_can_be_drawn(X):
 finite = st.floats(-1e3, 1e3, width=32)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(
     hnp.arrays(np.float64, st.tuples(st.integers(1, 12), st.just(2)), elements=finite), st.floats(0.01, 10.0)
 )

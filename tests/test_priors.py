@@ -9,8 +9,7 @@ from scipy.special import digamma
 from scipy.stats import chi2
 
 import partita as pt
-
-from . import oracle
+from tests.helpers import oracle
 
 ALPHAS = [0.1, 1.0, 7.0]
 

@@ -15,14 +15,23 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import partita as pt
+from tests.helpers.effort import effort
 
-ESTIMATORS = [
+GIVEN = [
+    pt.SplitSMC(pt.Gaussian(), n_particles=3),
+    pt.SMC(pt.Gaussian(), n_particles=3),
+    pt.Greedy(pt.Gaussian()),
+    pt.Gibbs(pt.Gaussian(), max_sweeps=10),
+    pt.Agglomerative(pt.Gaussian()),
+]
+FITTED = [  # whose hyperparameters are learnt at every fit, which takes far longer
     pt.SplitSMC(n_particles=10),
     pt.SMC(n_particles=10),
     pt.Greedy(),
     pt.Gibbs(max_sweeps=30),
     pt.Agglomerative(),
 ]
+ESTIMATORS = effort(GIVEN, GIVEN + FITTED)
 EXPECTED_FAILURES: dict[str, str] = {}  # name of the check: reason
 
 RNG = np.random.default_rng(4)

@@ -16,7 +16,8 @@ from typing import Any
 
 import jax
 
-from partita.neural.diffusion import SIMULATED, SetDiffusion
+from partita.neural.diffusion import SetDiffusion
+from partita.neural.set_training import SIMULATED
 from partita.neural.training import Progress
 
 

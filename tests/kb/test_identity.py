@@ -3,12 +3,13 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.kb.identity import NOBODY, Change, renamed
+from tests.helpers.effort import examples
 
-quick = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+quick = examples(300)
 
 
 def named(before, clusters, next_entity=100):

@@ -12,8 +12,8 @@ import partita as pt
 import partita.kb
 from partita.kb import StoreError
 from partita.models.records.record import Record
-
-from .people import fragments
+from tests.helpers.people import fragments
+from tests.helpers.stores import assert_same
 
 ROWS, TRUTH = fragments(60)
 
@@ -125,36 +125,6 @@ def test_any_batching_gives_the_same(url, tmp_path):
             for start in range(0, 60, 7):
                 other.add(ROWS[start : start + 7], batch=3)
             assert_same(kb, other)
-
-
-def assert_same(kb, other):
-    """Two knowledge bases hold the same: entities with their ids, events, and probabilities."""
-    one, two = ({e.id: e for e in each.entities()} for each in (kb, other))
-    assert one.keys() == two.keys()
-    for id, entity in one.items():
-        assert (entity.name, entity.fragments) == (two[id].name, two[id].fragments)
-        assert entity.properties == two[id].properties
-    events = [[(e.kind, e.entity, e.other, e.fragment) for e in each.events()] for each in (kb, other)]
-    assert events[0] == events[1]
-    states = [state_of(each) for each in (kb, other)]
-    assert states[0].keys() == states[1].keys()
-    for slot, (members, cells, scores) in states[0].items():
-        assert (members, cells) == states[1][slot][:2]
-        assert scores == pytest.approx(states[1][slot][2], abs=1e-9)
-
-
-def state_of(kb):
-    """The sampler's state as it is stored."""
-    from partita.kb.clustering import joined
-    from partita.kb.store.sampler import read_subproblems
-
-    with kb.store.reading() as connection:
-        found = {}
-        for each in read_subproblems(connection):
-            packed = joined([each], 0, np.empty(0, np.int64))
-            parts = (packed["members"].tolist(), packed["cells"].tolist(), packed["scores"].tolist())
-            found[each.slot] = parts
-        return found
 
 
 def test_adding_again_changes_nothing(kb):

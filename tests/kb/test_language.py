@@ -12,11 +12,10 @@ from partita.cli import app
 from partita.kb.language import Network
 from partita.kb.queries.explain import NETWORK
 from partita.neural.jsonlm import Pool
-
-from ..networks import forget
-from .language import RecordLM, install, learnt
-from .people import fragments
-from .test_knowledge_base import assert_same
+from tests.helpers.language import RecordLM, install, learnt
+from tests.helpers.networks import forget
+from tests.helpers.people import fragments
+from tests.helpers.stores import assert_same
 
 ROWS, TRUTH = fragments(60)
 FIRST, REST = ROWS[:40], ROWS[40:]

@@ -20,10 +20,10 @@ from hypothesis.stateful import (
 )
 
 import partita.kb
-
-from ..networks import forget
-from .language import RecordLM, install, learnt
-from .people import fragments
+from tests.helpers.effort import effort, examples
+from tests.helpers.language import RecordLM, install, learnt
+from tests.helpers.networks import forget
+from tests.helpers.people import fragments
 
 ROWS, _ = fragments(40, seed=2)
 VERSIONS = [ROWS, [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS]]
@@ -189,16 +189,13 @@ class LifeWithALanguageModel(Life):
         forget()
 
 
-USUAL = settings(
-    max_examples=15,
+USUAL = examples(
+    8,
     phases=[Phase.explicit, Phase.generate],
     stateful_step_count=12,
-    deadline=None,
-    derandomize=True,
-    database=None,
     suppress_health_check=list(HealthCheck),
 )
 TestLife = Life.TestCase
 TestLife.settings = USUAL
 TestLifeWithALanguageModel = LifeWithALanguageModel.TestCase
-TestLifeWithALanguageModel.settings = settings(USUAL, max_examples=4)
+TestLifeWithALanguageModel.settings = settings(USUAL, max_examples=effort(3, 30))

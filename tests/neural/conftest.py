@@ -6,14 +6,18 @@ import pytest
 
 
 @pytest.fixture(scope="package", autouse=True)
-def programs(tmp_path_factory):
-    """Trainings of one kind are compiled once."""
+def programs(request):
+    """Each program is compiled once: for all workers, and for the next run."""
     import jax
 
-    names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
-    before = [getattr(jax.config, name) for name in names]
-    for name, value in zip(names, (str(tmp_path_factory.mktemp("programs")), 0.5), strict=True):
+    values = {
+        "jax_compilation_cache_dir": str(request.config.cache.mkdir("jax-programs")),
+        "jax_compilation_cache_max_size": 2**30,  # a limit comes with a lock, for several workers
+        "jax_persistent_cache_min_compile_time_secs": 0.05,
+    }
+    before = {name: getattr(jax.config, name) for name in values}
+    for name, value in values.items():
         jax.config.update(name, value)
     yield
-    for name, value in zip(names, before, strict=True):
+    for name, value in before.items():
         jax.config.update(name, value)

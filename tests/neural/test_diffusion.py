@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
+from functools import cache, partial
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from benchmarks.circle_density import draw, log_densities
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 import partita as pt
+from benchmarks.circle_density import draw, log_densities
 from partita.neural import SetDiffusion, diffusion, set_training
 from partita.neural.diffusion import Config, chunk_of, room_for
 from partita.neural.flow import (
@@ -36,10 +36,11 @@ from partita.neural.flow import (
 )
 from partita.neural.set_network import SetNetwork, Shape
 from partita.neural.set_sources import Circles, Moments, Subsets, moments_of
+from tests.helpers.effort import effort, examples
 
 QUICKLY = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 SMALL = {"width": 8, "blocks": 2, "heads": 2, "shared": 3, "layers": 1}
-FEW = settings(max_examples=20, deadline=None)
+FEW = examples(8)
 
 
 def config_of(dimension: int = 2, within: float = 0.2, resolution: float = 0.1, steps: int = 12) -> Config:
@@ -51,21 +52,45 @@ def config_of(dimension: int = 2, within: float = 0.2, resolution: float = 0.1, 
 def random_model(dimension: int = 2, seed: int = 0, size: float = 0.3) -> SetDiffusion:
     """A model that has learnt nothing, but does not say nothing."""
     config = config_of(dimension)
-    network = SetNetwork(config.shape, jax.random.key(seed))
-    keys = iter(jax.random.split(jax.random.key(seed + 1), 100))
-    noisy = [
-        layer.weight + size * jax.random.normal(next(keys), layer.weight.shape) for layer in outer(network)
-    ]
-    network = eqx.tree_at(lambda n: [layer.weight for layer in outer(n)], network, noisy)
-    return SetDiffusion(jax.tree.map(diffusion.rounded, network), config)
+
+    def noisy(network: SetNetwork, key: jax.Array) -> SetNetwork:
+        keys = jax.random.split(key, 3)
+        weights = [
+            layer.weight + size * jax.random.normal(key, layer.weight.shape)
+            for layer, key in zip(outer(network), keys, strict=True)
+        ]
+        return eqx.tree_at(lambda n: [layer.weight for layer in outer(n)], network, weights)
+
+    return SetDiffusion(initial(config.shape, seed, noisy), config)
+
+
+def initial(shape: Shape, seed: int, changed=lambda network, key: network) -> SetNetwork:
+    """A network before any training, in one program: one for each layer takes three times as long."""
+
+    def made(key: jax.Array) -> SetNetwork:
+        network = changed(SetNetwork(shape, key), jax.random.fold_in(key, 1))
+        return jax.tree.map(diffusion.rounded, network)
+
+    form = eqx.filter_eval_shape(made, jax.random.key(seed))
+    arrays, rest = eqx.partition(form, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
+    found = QUICKLY(lambda key: jax.tree.leaves(eqx.filter(made(key), eqx.is_array)))(jax.random.key(seed))
+    return eqx.combine(jax.tree.unflatten(jax.tree.structure(arrays), found), rest)
 
 
 def outer(network: SetNetwork) -> list[eqx.nn.Linear]:
     return [network.fine, network.coarse, network.telling]
 
 
-MODEL = random_model()
-FRAME = jax.tree.map(lambda number: jnp.asarray(number, jnp.float32), MODEL.frame)
+@cache
+def untrained() -> SetDiffusion:
+    """One that nobody changes."""
+    return random_model()
+
+
+def frame() -> Frame:
+    return jax.tree.map(lambda number: jnp.asarray(number, jnp.float32), untrained().frame)
+
+
 points = st.lists(
     st.tuples(*[st.floats(-4.0, 4.0, allow_subnormal=False, width=32)] * 2), min_size=1, max_size=4
 )
@@ -83,7 +108,7 @@ def padded(rows: np.ndarray, room: int) -> Sets:
 @given(points, st.randoms(use_true_random=False))
 def test_the_order_of_points_does_not_matter_to_the_bit(cluster, random):
     shuffled = random.sample(cluster, len(cluster))
-    scores = MODEL([cluster, shuffled])
+    scores = untrained()([cluster, shuffled])
     assert scores[0] == scores[1]
 
 
@@ -91,28 +116,28 @@ def test_the_order_of_points_does_not_matter_to_the_bit(cluster, random):
 @given(st.lists(points, min_size=1, max_size=40), st.randoms(use_true_random=False))
 def test_other_sets_in_the_same_call_do_not_matter_to_the_bit(clusters, random):
     order = random.sample(range(len(clusters)), len(clusters))
-    scores = MODEL(clusters)
-    assert np.array_equal(MODEL([clusters[k] for k in order]), scores[order])
-    assert MODEL([clusters[order[0]]])[0] == scores[order[0]]
+    scores = untrained()(clusters)
+    assert np.array_equal(untrained()([clusters[k] for k in order]), scores[order])
+    assert untrained()([clusters[order[0]]])[0] == scores[order[0]]
 
 
 def test_the_place_in_a_chunk_does_not_matter_to_the_bit():
     rng = np.random.default_rng(0)
     for size in (1, 3, 6):
         sets = [rng.normal(size=(size, 2)) for _ in range(chunk_of(room_for(size)))]
-        scores = MODEL(sets)
+        scores = untrained()(sets)
         assert len(set(scores.tolist())) == len(sets)
         for shift in range(1, len(sets), 3):
-            assert np.array_equal(MODEL(sets[shift:] + sets[:shift]), np.roll(scores, -shift))
+            assert np.array_equal(untrained()(sets[shift:] + sets[:shift]), np.roll(scores, -shift))
 
 
 def test_probes_belong_to_the_set():
     rng = np.random.default_rng(1)
     sets = [rng.normal(size=(3, 2)) for _ in range(5)]
-    scores = MODEL.log_density(sets, probes=1)
-    turned = MODEL.log_density([rows[::-1] for rows in sets[::-1]], probes=1)
+    scores = untrained().log_density(sets, probes=1)
+    turned = untrained().log_density([rows[::-1] for rows in sets[::-1]], probes=1)
     assert np.array_equal(turned[::-1], scores)
-    errors = scores - MODEL(sets)
+    errors = scores - untrained()(sets)
     assert len(set(errors.tolist())) == 5  # not the same signs for all
     assert np.abs(errors).min() > 0.0
 
@@ -120,25 +145,26 @@ def test_probes_belong_to_the_set():
 def test_padding_has_no_influence(monkeypatch):
     rng = np.random.default_rng(2)
     sets = [rng.normal(size=(size, 2)) for size in (1, 2, 3)]
-    expected = MODEL(sets)
+    expected = untrained()(sets)
     monkeypatch.setattr(diffusion, "room_for", lambda size: 8)
-    np.testing.assert_allclose(MODEL(sets), expected, atol=2e-5)
+    np.testing.assert_allclose(untrained()(sets), expected, atol=2e-5)
 
 
 def test_what_stands_in_the_padding_has_no_influence():
     sets = padded(np.random.default_rng(3).normal(size=(3, 2)), 5)
-    summary = eqx.filter_jit(lambda x: MODEL.network.summary(x, jnp.ones(2), sets.mask, sets.size, 0.4))
+    summary = eqx.filter_jit(lambda x: untrained().network.summary(x, jnp.ones(2), sets.mask, sets.size, 0.4))
     assert np.array_equal(summary(sets.points), summary(sets.points.at[3:].set(1e3)))
     assert not np.array_equal(summary(sets.points), summary(sets.points.at[2].add(0.1)))
 
 
 def test_dropout_is_for_training_only():
     sets = padded(np.random.default_rng(12).normal(size=(3, 2)), 3)
-    network = SetNetwork(Shape(2, dropout=0.5, **SMALL), jax.random.key(0))
+    network = initial(Shape(2, dropout=0.5, **SMALL), 0)
     model = SetDiffusion(network, config_of())
 
+    @eqx.filter_jit
     def told(network, key):
-        return np.asarray(network.summary(sets.points, jnp.ones(2), sets.mask, sets.size, 0.4, key))
+        return network.summary(sets.points, jnp.ones(2), sets.mask, sets.size, 0.4, key)
 
     keys = jax.random.split(jax.random.key(1))
     assert not np.array_equal(told(network, keys[0]), told(network, keys[1]))
@@ -155,7 +181,7 @@ def test_the_exact_trace_is_the_sum_of_all_derivatives(size, room):
 
     @QUICKLY
     def traces(u):
-        arguments = MODEL.network, FRAME, sets
+        arguments = untrained().network, frame(), sets
         ends = [
             jax.vmap(lambda unit, h=h: jnp.sum(unit * velocity(*arguments, sets.points + h * unit, u)))(units)
             for h in (3e-3, -3e-3)
@@ -176,7 +202,7 @@ def test_estimates_of_the_trace_have_it_as_their_mean():
 
     @QUICKLY
     def traces(u):
-        arguments = MODEL.network, FRAME, sets, sets.points, u
+        arguments = untrained().network, frame(), sets, sets.points, u
         return jax.vmap(lambda probe: estimated_trace(*arguments, probe[None]))(signs), full_trace(*arguments)
 
     for u in (-3.0, 0.0):
@@ -193,7 +219,7 @@ def test_any_density_integrates_to_one():
     grid = np.linspace(-14.0, 15.0, 1000)
     total = np.exp(model([[x] for x in grid])).sum() * (grid[1] - grid[0])
     assert total == pytest.approx(1.0, abs=2e-3)
-    coarse = np.linspace(-11.0, 12.0, 70)
+    coarse = np.linspace(-11.0, 12.0, effort(48, 70))
     pairs = np.stack(np.meshgrid(coarse, coarse), axis=-1).reshape(-1, 2, 1)
     total = np.exp(model(list(pairs))).sum() * (coarse[1] - coarse[0]) ** 2
     assert total == pytest.approx(1.0, abs=5e-3)
@@ -220,7 +246,7 @@ class NormalSets(eqx.Module):
 
 def normal_model(within: float, between: float, steps: int = 12) -> SetDiffusion:
     config = config_of(2, within=0.2, resolution=0.02, steps=steps)
-    frame = SetDiffusion(SetNetwork(config.shape, jax.random.key(0)), config).frame
+    frame = SetDiffusion(None, config).frame
     return SetDiffusion(NormalSets(jnp.float32(within), jnp.float32(between), frame), config)
 
 
@@ -265,7 +291,7 @@ class Mixture(eqx.Module):
 
 def test_two_modes_have_their_closed_form():
     config = config_of(1, within=0.2, resolution=0.02)
-    frame = SetDiffusion(SetNetwork(config.shape, jax.random.key(0)), config).frame
+    frame = SetDiffusion(None, config).frame
     model = SetDiffusion(Mixture(frame), config)
     x = np.linspace(-4.0, 5.0, 41)
     spread = 2.0 * math.sqrt(0.19 + math.exp(2.0 * frame.first))
@@ -278,9 +304,9 @@ def test_two_modes_have_their_closed_form():
 def test_few_steps_agree_with_a_fine_integration():
     rng = np.random.default_rng(7)
     sets = [2.0 * rng.normal(size=(n, 2)) for n in (1, 2, 4) for _ in range(6)]
-    fine = MODEL.log_density(sets, steps=200)
-    assert np.abs(MODEL.log_density(sets, steps=24) - fine).max() < 2e-3
-    assert np.abs(MODEL(sets) - fine).max() < 0.05
+    fine = untrained().log_density(sets, steps=200)
+    assert np.abs(untrained().log_density(sets, steps=24) - fine).max() < 2e-3
+    assert np.abs(untrained()(sets) - fine).max() < 0.05
 
 
 @pytest.mark.parametrize("steps", [2, 3, 4, 7, 20])
@@ -305,14 +331,14 @@ def test_samples_have_the_moments_of_their_model():
 
 
 def test_files_hold_all_there_is(tmp_path):
-    MODEL.save(tmp_path / "model.safetensors")
+    untrained().save(tmp_path / "model.safetensors")
     found = SetDiffusion.load(tmp_path / "model.safetensors")
     sets = [np.random.default_rng(8).normal(size=(3, 2))]
-    assert found.config == MODEL.config
-    assert repr(found) == repr(MODEL)
-    assert np.array_equal(found(sets), MODEL(sets))
-    assert repr(random_model(seed=5)) != repr(MODEL)
-    arrays = sum(array.size for array in jax.tree.leaves(eqx.filter(MODEL.network, eqx.is_array)))
+    assert found.config == untrained().config
+    assert repr(found) == repr(untrained())
+    assert np.array_equal(found(sets), untrained()(sets))
+    assert repr(random_model(seed=5)) != repr(untrained())
+    arrays = sum(array.size for array in jax.tree.leaves(eqx.filter(untrained().network, eqx.is_array)))
     assert (tmp_path / "model.safetensors").stat().st_size < 2 * arrays + 6000
 
 
@@ -347,16 +373,16 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 )
 def test_bad_sets_are_named(cluster, message):
     with pytest.raises(ValueError, match=message):
-        MODEL([[[0.0, 0.0]], cluster])
+        untrained()([[[0.0, 0.0]], cluster])
 
 
 def test_odd_calls_have_answers():
-    assert MODEL([]).shape == (0,)
-    assert MODEL([[[1e30, 0.0], [0.0, 0.0]]])[0] == -np.inf
+    assert untrained()([]).shape == (0,)
+    assert untrained()([[[1e30, 0.0], [0.0, 0.0]]])[0] == -np.inf
     with pytest.raises(ValueError, match="steps must be a whole number"):
-        MODEL.log_density([[[0.0, 0.0]]], steps=0)
+        untrained().log_density([[[0.0, 0.0]]], steps=0)
     with pytest.raises(ValueError, match="n_points must be"):
-        MODEL.sample(0)
+        untrained().sample(0)
 
 
 # --------------------------------------------------------------------- training
@@ -431,7 +457,8 @@ def test_learning_lowers_the_distance_to_the_truth():
     rng = np.random.default_rng(10)
     centres = rng.choice([-1.0, 1.0], size=3000)
     sets = [centre + 0.2 * rng.normal(size=(3, 1)) for centre in centres]
-    model = SetDiffusion.train(sets, steps=400, batch=256, rate=1e-2, dropout=0.0, every=400, **SMALL)
+    steps = effort(200, 400)
+    model = SetDiffusion.train(sets, steps=steps, batch=256, rate=1e-2, dropout=0.0, every=steps, **SMALL)
     for size in (1, 2):
         held = [rng.choice([-1.0, 1.0]) + 0.2 * rng.normal(size=(size, 1)) for _ in range(300)]
         true = [
@@ -477,10 +504,10 @@ def test_the_loss_of_a_perfect_network_is_the_conditional_variance():
 
 def test_a_black_box_takes_it():
     X = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [0.0, 0.1]])
-    sampler = pt.SplitSMC(pt.BlackBox(MODEL), alpha=1.0, n_particles=5)
+    sampler = pt.SplitSMC(pt.BlackBox(untrained()), alpha=1.0, n_particles=5)
     labels = sampler.fit_predict(X)
     assert labels.shape == (4,)
-    assert repr(MODEL) in repr(sampler.get_params()["model"].get_params())
+    assert repr(untrained()) in repr(sampler.get_params()["model"].get_params())
 
 
 def test_the_model_of_circles_is_near_the_true_density():

@@ -11,20 +11,21 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
+from partita._core.concentration import alpha_for
 from partita.neural import SetDiffusion, diffusion, jsonlm, prefixes, weights
 from partita.neural.corpus import Batches, Encoder, Entities, Words, text_of
 from partita.neural.grammar import N_STATES, Grammar
-from partita.neural.jsonlm import Corpus, JsonLM, Pool, divided, learnt, log_orders
+from partita.neural.jsonlm import Corpus, JsonLM, Pool, divided, learnt
 from partita.neural.prefixes import BLOCK, WINDOW, PrefixScorer, Text
-from partita.neural.serialisation import canonical
+from partita.neural.serialisation import canonical, log_orders
 from partita.neural.tokens import CLOSE, END, KEY, N_SYMBOLS, NEXT, OPEN, SET, VALUE, VALUES, Tokens, learn
 from partita.neural.training import Trained
 from partita.neural.transformer import Size, Transformer, forward, log_probabilities
-from partita.smc.moves.concentration import alpha_for
+from tests.helpers.effort import examples
 
 TINY = {"width": 16, "layers": 2, "heads": 2, "hidden": 24}
 FRAGMENTS = [
@@ -95,7 +96,7 @@ def test_the_text_of_a_set_has_one_order_and_is_json(items, random):
 
 
 @given(st.lists(fragments, min_size=1, max_size=3))
-@settings(deadline=None)
+@examples(40)
 def test_tokens_spell_the_text(items):
     found = sorted(map(canonical, items))
     ids = Encoder(tokens(), grammar(), 100).row(found)
@@ -199,7 +200,7 @@ def may_begin(ids: tuple[int, ...]) -> bool:
 
 
 @given(st.lists(fragments, min_size=1, max_size=2), st.data())
-@settings(max_examples=25, deadline=None)
+@examples(12)
 def test_masks_are_those_of_a_slow_parser(items, data):
     ids = text_of(Encoder(tokens(), grammar(), 100).row(sorted(map(canonical, items)))).tokens.tolist()
     cut = data.draw(st.integers(0, len(ids)))
@@ -221,7 +222,7 @@ def test_masks_are_those_of_a_slow_parser(items, data):
 
 
 @given(st.lists(st.integers(0, 289), max_size=8))
-@settings(deadline=None)
+@examples(40)
 def test_forbidden_texts_are_refused(ids):
     state, allowed = 0, True
     for token in ids:
@@ -274,7 +275,7 @@ def test_batched_cached_and_plain_scores_agree():
 
 
 @given(st.randoms())
-@settings(max_examples=10, deadline=None)
+@examples(6)
 def test_orders_of_fragments_keys_and_values_do_not_matter(random):
     def shuffled(item):
         pairs = random.sample(list(item.items()), len(item))

@@ -363,7 +363,7 @@ class Engine:
     def look_back(self, rounds: int) -> None:
         """What is due between observations: so many rounds of rejuvenation, and the learning of α."""
         for self.rounds_left in reversed(range(rounds)):
-            self.loop.observe_again(choose(self.state))
+            self.observe_again(choose(self.state))
         if self.learns_alpha:
             learn_alpha(self.state)
 
@@ -407,6 +407,10 @@ class Engine:
     def weigh(self, x: int) -> None:
         """Find the candidates for observation ``x``, and the gains that it would have in their clusters."""
         self.loop.weigh(x)
+
+    def observe_again(self, x: int) -> None:
+        """Take ``x`` out of its subproblem and let it come in anew; it may cross into another."""
+        self.loop.observe_again(x)
 
     def remove(self, x: int) -> None:
         """Take ``x`` out for good; its number is not used again."""

@@ -1,0 +1,164 @@
+"""Waterfalls: each step by itself, and all of them together, against a naive re-implementation."""
+
+import math
+from collections import defaultdict
+from itertools import chain
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import gammaln, logsumexp
+
+import partita as pt
+import partita.kb
+from partita.kb.clustering import Clustering
+from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
+from tests.helpers.effort import examples
+from tests.helpers.people import fragments
+
+quick = examples(25)
+KINDS = {
+    "name": pt.Text(theta=0.7, phi=1.3, strength=0.4),
+    "born": pt.Date(),
+    "place": pt.Value(),
+    "age": pt.Number(),
+    "*": pt.Category(theta=0.6),
+}
+
+
+def random_fragments(rng, n):
+    """Fragments of all kinds of attributes, some of them not in the schema, some with several values."""
+    rows = []
+    for _ in range(n):
+        row = {"name": [rng.choice(["Ada Lovelace", "A. Lovelace", "Babbage"])]}
+        if rng.random() < 0.5:
+            row["born"] = [rng.choice(["1815-12-10", "1815", "1791-12-26"])]
+        if rng.random() < 0.5:
+            row["place"] = [rng.choice(["London", "Londn", "Paris"]), "Turin"][: rng.integers(1, 3)]
+        if rng.random() < 0.5:
+            row["age"] = [int(rng.integers(20, 24))]
+        if rng.random() < 0.5:
+            row[rng.choice(["work", "genre"])] = [rng.choice(["maths", "music"])]
+        rows.append({key: [v.item() if hasattr(v, "item") else v for v in said] for key, said in row.items()})
+    return rows
+
+
+def clustering_of(rows, rate=2.0, n_particles=20):
+    model = pt.Record(KINDS, rate=rate).fit_prior(rows)
+    model = pt.Record(model.attributes, rate, model.presence)
+    clustering = Clustering(model, n_particles, exact=True)
+    for _ in clustering.add(list(range(len(rows))), model.validate(rows)):
+        pass
+    return clustering
+
+
+def score_of(model, rows, clusters, alpha):
+    """The score of a clustering, from the probability of each cluster by itself."""
+    total = 0.0
+    for cluster in clusters:
+        alone = pt.SplitSMC(model, alpha=1e-9, n_particles=1).fit([rows[x] for x in sorted(cluster)])
+        alone.constrain(together=[(0, k) for k in range(1, len(cluster))])
+        total += alone.posterior_.log_density() - math.log(1e-9) + math.log(alpha)
+    return total
+
+
+@given(seed=st.integers(0, 10_000), rate=st.sampled_from([0.0, 2.0]))
+@quick
+def test_steps_add_up_to_the_difference_of_scores(seed, rate):
+    rng = np.random.default_rng(seed)
+    rows = random_fragments(rng, 8)
+    clustering = clustering_of(rows, rate)
+    a, b = rng.choice(8, 2, replace=False).tolist()
+    joined, apart, _ = hypotheses(clustering, a, b)
+    assert any({a, b} <= cluster for cluster in joined)
+    assert not any({a, b} <= cluster for cluster in apart)
+    alpha = clustering.engine.alpha
+    scores = [score_of(clustering.model, rows, clusters, alpha) for clusters in (joined, apart)]
+    steps = waterfall(clustering, joined, apart)
+    assert math.fsum(steps.values()) == pytest.approx(scores[0] - scores[1], abs=1e-9)
+    assert (KIND in steps) == (rate > 0)
+
+
+def test_each_step_by_itself():
+    """Without an attribute the evidence is less by just that attribute's step."""
+    rows = random_fragments(np.random.default_rng(1), 8)
+    clustering = clustering_of(rows, rate=0.0)
+    joined, apart, _ = hypotheses(clustering, 0, 1)
+    steps = waterfall(clustering, joined, apart)
+    for name in ("name", "born", "place", "age"):
+        less = [{key: said for key, said in row.items() if key != name} for row in rows]
+        model = pt.Record(clustering.model.attributes, 0.0)
+        alpha = clustering.engine.alpha
+        with_it, without = (
+            score_of(model, data, joined, alpha) - score_of(model, data, apart, alpha)
+            for data in (rows, less)
+        )
+        assert steps.get(name, 0.0) == pytest.approx(with_it - without, abs=1e-9)
+    sizes = [sum(math.log(alpha) + gammaln(len(c)) for c in clusters) for clusters in (joined, apart)]
+    assert steps[PRIOR] == pytest.approx(sizes[0] - sizes[1], abs=1e-9)
+
+
+@given(seed=st.integers(0, 10_000))
+@quick
+def test_log_odds_are_those_of_the_particles(seed):
+    """With room for all partitions the log-odds are those of the exact probability."""
+    rng = np.random.default_rng(seed)
+    rows = random_fragments(rng, 5)
+    clustering = clustering_of(rows, n_particles=60)
+    _, _, log_odds = hypotheses(clustering, 0, 1)
+    p = clustering.posterior.together(0, 1)
+    if 0.0 < p < 1.0:
+        assert log_odds == pytest.approx(math.log(p) - math.log1p(-p), abs=1e-6)
+
+
+def test_an_explanation(url):
+    rows, _ = fragments(60)
+    with partita.kb.open(url) as kb:
+        kb.add(rows)
+        groups = defaultdict(list)
+        for id, label in kb.labels().items():
+            groups[label].append(id)
+        largest = sorted(groups.values(), key=len)[::-1]
+        for a, b in [(largest[0][0], largest[0][1]), (largest[0][0], largest[1][0])]:
+            found = kb.explain(a, b)
+            assert math.fsum(step.nats for step in found.steps) == pytest.approx(found.log_odds, abs=1e-9)
+            p = kb.together(a, b)
+            # Across subproblems the posterior says 0; the alternative says how nearly.
+            assert found.probability == pytest.approx(p, abs=1e-9 if 0.0 < p < 1.0 else 0.05)
+            assert found.together == (kb.entity_of(a).id == kb.entity_of(b).id)
+            # The two clusterings are of the same fragments, and differ in where the two are.
+            assert sorted(chain(*found.clusters)) == sorted(chain(*found.alternative))
+            sides = (found.clusters, found.alternative)
+            together = [any({a, b} <= set(c) for c in side) for side in sides]
+            assert together == [found.together, not found.together]
+            assert {event.fragment for event in found.events} <= {a, b}
+            said = {step.attribute: step for step in found.steps}
+            assert said["name"].first == kb.fragment(a).properties["name"]
+            assert set(said) >= {PRIOR, KIND, "name"}
+
+
+def test_a_judgement_is_named(url):
+    rows, _ = fragments(40)
+    with partita.kb.open(url) as kb:
+        kb.add(rows)
+        number = kb.confirm("f1", "f2")
+        other = kb.separate("f2", "f3")
+        found = kb.explain("f1", "f2")
+        assert found.judgements == [number]
+        assert math.fsum(step.nats for step in found.steps) == pytest.approx(found.log_odds, abs=1e-9)
+        assert kb.explain("f1", "f3").judgements == [other]
+        assert kb.explain("f5", "f6").judgements == []
+
+
+def test_the_rest_is_what_other_particles_add():
+    rows = random_fragments(np.random.default_rng(3), 7)
+    clustering = clustering_of(rows)
+    _, _, log_odds = hypotheses(clustering, 0, 1)
+    part = next(s for s in clustering.posterior.subproblems if 0 in s.observations)
+    if 1 in part.observations:
+        place = list(part.observations)
+        matrix = np.array(part.partitions)
+        same = matrix[:, place.index(0)] == matrix[:, place.index(1)]
+        weights = np.log(part.probabilities)
+        assert log_odds == pytest.approx(logsumexp(weights[same]) - logsumexp(weights[~same]), abs=1e-9)

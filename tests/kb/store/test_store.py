@@ -1,0 +1,215 @@
+"""What can go wrong with a store: a clear error, and no damage."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import pytest
+import sqlalchemy as sa
+
+import partita.kb
+from partita.kb import StoreError
+from partita.kb.store import database as store
+from partita.kb.store import tables
+from tests.helpers.files import ROOT
+from tests.helpers.people import fragments
+
+ROWS, _ = fragments(30)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A knowledge base of twenty fragments in a file."""
+    path = tmp_path / "kb.db"
+    with partita.kb.open(path) as kb:
+        kb.add(ROWS[:20])
+    return path
+
+
+def contents(path):
+    """Every row of every table."""
+    connection = sqlite3.connect(path)
+    names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {name: connection.execute(f"SELECT * FROM {name}").fetchall() for name in sorted(names)}
+    connection.close()
+    return found
+
+
+def change(path, statement):
+    """Do something to the file behind its back."""
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_sqlite_is_set_to_be_safe(path):
+    with partita.kb.open(path) as kb, kb.store.reading() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # full
+
+
+def test_a_full_disk(path):
+    before = contents(path)
+    with partita.kb.open(path) as kb:
+
+        @sa.event.listens_for(kb.store._engine, "begin")
+        def limit(connection):
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+        with pytest.raises(StoreError, match="the disk is full; nothing of the last change was kept"):
+            kb.add([{"id": "long", "name": "x" * 200_000}])
+        assert contents(path) == before
+        sa.event.remove(kb.store._engine, "begin", limit)
+        kb.close()
+    with partita.kb.open(path) as kb:
+        kb.add(ROWS)
+        assert len(kb.labels()) == 30
+
+
+def test_a_file_that_sqlite_may_only_read(path):
+    before = contents(path)
+    url = f"sqlite:///file:{path}?mode=ro&uri=true"
+    with partita.kb.open(url) as kb:
+        assert len(list(kb.entities())) > 0
+        with pytest.raises(StoreError, match="read-only"):
+            kb.add(ROWS)
+    assert contents(path) == before
+
+
+def test_another_writer_is_waited_for(path):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    timer = threading.Timer(0.5, lambda: other.execute("ROLLBACK"))
+    timer.start()
+    with partita.kb.open(path) as kb:
+        kb.add(ROWS)
+        assert len(kb.labels()) == 30
+    timer.join()
+    other.close()
+
+
+def test_another_writer_that_does_not_end(path, monkeypatch):
+    monkeypatch.setattr(store, "PATIENCE", 0.2)
+    other = sqlite3.connect(path, isolation_level=None)
+    with partita.kb.open(path) as kb:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"another process has been writing for more than 0\.2 seconds"):
+            kb.add(ROWS)
+        other.execute("ROLLBACK")
+        other.close()
+        kb.add(ROWS)
+        assert len(kb.labels()) == 30
+
+
+def test_two_processes_at_once(url):
+    """Both add their half at the same time; nothing is lost, and each fragment is there once."""
+    program = (
+        "import sys; import partita.kb; from tests.helpers.people import fragments\n"
+        "rows = fragments(80)[0][int(sys.argv[2])::2]\n"
+        "with partita.kb.open(sys.argv[1]) as kb:\n"
+        "    kb.add(rows, batch=3)\n"
+    )
+    with partita.kb.open(url) as kb:
+        kb.add(ROWS[:20])
+    workers = [
+        subprocess.Popen([sys.executable, "-c", program, url, half], stderr=subprocess.PIPE, cwd=ROOT)
+        for half in "01"
+    ]
+    for worker in workers:
+        _, error = worker.communicate(timeout=300)
+        assert worker.returncode == 0, error.decode()
+    with partita.kb.open(url) as kb:
+        assert sorted(kb.labels()) == sorted(row["id"] for row in fragments(80)[0])
+        assert sum(len(entity.fragments) for entity in kb.entities()) == 80
+
+
+@pytest.mark.parametrize("column", ["body", "checksum", "rows", "clusters"])
+def test_a_corrupted_subproblem(path, column):
+    value = "zeroblob(64)" if column == "body" else f"{column} + 1"
+    where = "(SELECT MAX(slot) FROM subproblems)"
+    change(path, f"UPDATE subproblems SET {column} = {value} WHERE slot = {where}")
+    before = contents(path)
+    with partita.kb.open(path) as kb:
+        assert len(list(kb.entities())) > 0  # what is in tables can still be read
+        with pytest.raises(StoreError, match=r"damaged: subproblem \d+ has changed"):
+            kb.add(ROWS)
+        with pytest.raises(StoreError, match="damaged"):
+            kb.uncertain()
+    assert contents(path) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM subproblems WHERE slot = (SELECT MAX(slot) FROM subproblems)",
+        "DELETE FROM fragments WHERE number = 3",
+        "DELETE FROM members WHERE fragment = 3",
+        "DELETE FROM about WHERE name = 'sampler'",
+        "UPDATE about SET body = zeroblob(9) WHERE name = 'model'",
+        "UPDATE fragments SET properties = '{' WHERE number = 3",
+    ],
+)
+def test_other_damage(path, statement):
+    change(path, statement)
+    before = contents(path)
+    with partita.kb.open(path) as kb, pytest.raises(StoreError, match="damaged"):
+        kb.add(ROWS)
+    assert contents(path) == before
+
+
+def test_a_file_of_a_later_version(path):
+    with partita.kb.open(path) as kb, kb.store.writing() as connection:
+        store.put(connection, "format", {"version": tables.VERSION + 1})
+    before = contents(path)
+    with pytest.raises(StoreError, match="written by a later Partita"):
+        partita.kb.open(path)
+    assert contents(path) == before
+
+
+def test_a_file_of_an_earlier_version_is_brought_up_to_date(path, monkeypatch):
+    def add_column(connection):
+        connection.execute(sa.text("ALTER TABLE fragments ADD COLUMN language TEXT"))
+
+    monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
+    monkeypatch.setitem(store.MIGRATIONS, tables.VERSION - 1, add_column)
+    with partita.kb.open(path) as kb, kb.store.reading() as connection:
+        assert store.get(connection, "format") == {"version": tables.VERSION}
+        assert connection.execute(sa.text("SELECT language FROM fragments")).first() == (None,)
+
+
+def test_a_migration_that_fails_leaves_the_old_version(path, monkeypatch):
+    def fail(connection):
+        connection.execute(sa.text("ALTER TABLE fragments ADD COLUMN language TEXT"))
+        raise RuntimeError("no")
+
+    before = contents(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "VERSION", tables.VERSION + 1)
+        patched.setitem(store.MIGRATIONS, tables.VERSION - 1, fail)
+        with pytest.raises(RuntimeError, match="no"):
+            partita.kb.open(path)
+    assert contents(path) == before
+
+
+def test_what_is_no_knowledge_base(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a database")
+    with pytest.raises(StoreError, match="no SQLite file"):
+        partita.kb.open(text)
+    assert text.read_text() == "not a database"
+    with pytest.raises(StoreError, match="is a folder"):
+        partita.kb.open(tmp_path)
+    with pytest.raises(StoreError, match="there is no folder"):
+        partita.kb.open(tmp_path / "none" / "kb.db")
+    change(tmp_path / "other.db", "CREATE TABLE fragments (a)")
+    with pytest.raises(StoreError, match="another kind of database"):
+        partita.kb.open(tmp_path / "other.db")
+    with pytest.raises(StoreError, match="mysql is not supported"):
+        partita.kb.open("mysql://localhost/kb")
+    with pytest.raises(StoreError, match="neither a file nor a URL"):
+        partita.kb.open("://")
+    with pytest.raises(StoreError, match=r"connection|refused"):
+        partita.kb.open("postgresql://localhost:1/kb")
