@@ -24,6 +24,7 @@ def pytest_configure(config):
     importlib.import_module("tests.helpers.effort")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
     """``-n auto``: a worker for each core that this process may use."""
     return min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, MOST_WORKERS)

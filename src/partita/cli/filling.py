@@ -61,6 +61,7 @@ def build(
     ] = SWEEPS,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
+    diagnostics: args.Diagnostics = False,
     json: args.Json = False,
 ) -> None:
     """Build a knowledge base from files of fragments or records.
@@ -74,6 +75,7 @@ def build(
         refine_all(base, refine)
         stats = base.stats()
         report = {"knowledge_base": output, **done, "entities": stats["entities"]}
+        report |= diagnosed(base, diagnostics, json)
     if json:
         print_json(report)
         return
@@ -94,6 +96,7 @@ def add(
     format: args.InputFormat = None,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
+    diagnostics: args.Diagnostics = False,
     json: args.Json = False,
 ) -> None:
     """Add fragments or records to a knowledge base.
@@ -107,8 +110,9 @@ def add(
         done = add_all(base, given, fragments, reader, batch)
         changes = counted(base, before)
         entities = base.stats()["entities"]
+        more = diagnosed(base, diagnostics, json)
     if json:
-        print_json({**done, "entities": entities, "events": changes})
+        print_json({**done, "entities": entities, "events": changes, **more})
     else:
         typer.echo(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
 
@@ -141,6 +145,7 @@ def remove(
 def refine(
     kb: args.Base,
     sweeps: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
+    diagnostics: args.Diagnostics = False,
     json: args.Json = False,
 ) -> None:
     """Look again at everything, in hindsight; never makes it worse."""
@@ -148,8 +153,9 @@ def refine(
         before = base.stats()["events"]
         refine_all(base, sweeps)
         changes, entities = counted(base, before), base.stats()["entities"]
+        more = diagnosed(base, diagnostics, json)
     if json:
-        print_json({"sweeps": sweeps, "entities": entities, "events": changes})
+        print_json({"sweeps": sweeps, "entities": entities, "events": changes, **more})
     else:
         typer.echo(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
 
@@ -213,6 +219,16 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
         print_json(report)
     else:
         typer.echo(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
+
+
+def diagnosed(base: KnowledgeBase, wanted: bool, json: bool) -> dict[str, Any]:
+    """What the sampler did, if that is asked for: for JSON, or on standard error."""
+    done = base.diagnostics if wanted else None
+    if done is None:
+        return {}
+    if not json:
+        typer.echo(done, err=True)
+    return {"diagnostics": done._asdict()}
 
 
 def check_is_fragment(base: KnowledgeBase, id: str) -> None:

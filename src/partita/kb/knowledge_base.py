@@ -30,6 +30,7 @@ from partita.kb.session import open_session
 from partita.kb.store.database import Store, get
 from partita.kb.store.judgements import standing
 from partita.models.records.record import Record
+from partita.smc.engine import Diagnostics
 
 BATCH = 500  # fragments of one transaction
 
@@ -197,6 +198,12 @@ class KnowledgeBase:
         """How much there is of everything, and how large the store is."""
         with self.store.reading() as connection:
             return stats(connection, self.store, self.settings)
+
+    @property
+    def diagnostics(self) -> Diagnostics | None:
+        """What the sampler has done since it was loaded, or begun anew; None if it has not been needed."""
+        clustering = self._session.clustering
+        return None if clustering is None else clustering.engine.diagnostics
 
     @property
     def schema(self) -> str:

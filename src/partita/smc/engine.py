@@ -243,6 +243,11 @@ class Engine:
         asked = self.scorer.evaluator.evaluations if isinstance(self.scorer, BlackBoxScorer) else 0
         return Diagnostics(**totals, evaluations=asked)
 
+    def count_in(self, other: Engine) -> None:
+        """Count what an engine has done that has replayed observations of this one."""
+        totals = shared_of(self.state)[3]
+        totals += shared_of(other.state)[3]
+
     @property
     def n_observations(self) -> int:
         """How many observations have been made, with those that are removed."""

@@ -71,6 +71,7 @@ def run_again(
     fresh.replayed = members
     fresh.constraints = constraints_among(engine.constraints if constraints is None else constraints, members)
     fresh.run(fresh.store(engine.stored(members)))
+    engine.count_in(fresh)
     found = [partitions(fresh.state, fresh.subproblem_of(x)) for x in first_members(fresh.state)]
     labels, scores = product([part[1:] for part in found], engine.particles)
     order = np.concatenate([observations for observations, _, _ in found])
