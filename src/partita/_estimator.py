@@ -72,8 +72,9 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if self.model is not None:
             return own_copy("model", self.model, X)
         if isinstance(X, np.ndarray):
-            return Gaussian().fit_prior(X)
-        model = self._inferred.fit_prior(X)
+            fitted: Model = Gaussian().fit_prior(X)
+            return fitted
+        model: Model = self._inferred.fit_prior(X)
         model.check(n_features_of(X))
         return model
 

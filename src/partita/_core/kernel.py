@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import binding
-from numba import njit
-from numba.core import cgutils, types
+from numba import njit, types
+from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, CompileResult
@@ -245,6 +245,9 @@ class KernelCompiler(Compiler):  # type: ignore[misc]
             return super().compile_extra(func)
 
 
+HURRIED = ((TargetConfig, "__hash__"), (TargetConfig, "__eq__"), (BaseFunction, "get_call_type"))
+
+
 @contextmanager
 def hurrying() -> Iterator[None]:
     """While compiling, spare what Numba does for nothing; the code that comes out is the same.
@@ -278,12 +281,14 @@ def hurrying() -> Iterator[None]:
         return known[key]
 
     gc.disable()
-    TargetConfig.__hash__, TargetConfig.__eq__ = quick_hash, quick_equal
-    BaseFunction.get_call_type = quick_call_type
+    quick = (quick_hash, quick_equal, quick_call_type)
+    for (kind, name), function in zip(HURRIED, quick, strict=True):
+        setattr(kind, name, function)
     try:
         yield
     finally:
-        TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type = before
+        for (kind, name), function in zip(HURRIED, before, strict=True):
+            setattr(kind, name, function)
         if collecting:
             gc.enable()
 

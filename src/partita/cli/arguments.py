@@ -59,7 +59,10 @@ Json = Annotated[
     bool, typer.Option("--json", help="Print JSON: one document, or one a line where it is a list.")
 ]
 Diagnostics = Annotated[
-    bool, typer.Option("--diagnostics", help="Also say what the sampler did: candidates, particles, merges, splits.")
+    bool,
+    typer.Option(
+        "--diagnostics", help="Also say what the sampler did: candidates, particles, merges, splits."
+    ),
 ]
 User = Annotated[
     str | None,

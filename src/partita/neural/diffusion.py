@@ -174,7 +174,10 @@ class SetDiffusion:
             config = Config(shape=shape, moments=moments, **found["config"])
         except (AttributeError, LookupError, TypeError) as error:
             raise ValueError(f"{path} does not say what its weights are of: {error!r}") from error
-        return cls(load(Path(path), SetNetwork(config.shape, jax.random.key(0))), config)
+        shape_of = eqx.filter_eval_shape(
+            SetNetwork, config.shape, jax.random.key(0)
+        )  # no need to draw weights
+        return cls(load(Path(path), shape_of), config)
 
     def save(self, path: str | Path) -> None:
         """Write weights, in 16 bits, and configuration."""

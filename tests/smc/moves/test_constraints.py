@@ -67,16 +67,10 @@ def test_conditioning_is_exact(name, data):
     assert_is(sampler, conditioned(model, X, 1.0, together, apart), n)
 
 
-NOT_FORGOTTEN = pytest.mark.xfail(
-    reason="{0, 1} was split off and is not weighed against {0}, {1}", strict=True
-)
-
-
 @pytest.mark.parametrize(
     ("name", "seed"),
     [
-        *itertools.product(["gaussian", "categorical"], range(5)),
-        *(pytest.param("user", seed, marks=[NOT_FORGOTTEN] if seed == 1 else []) for seed in range(5)),
+        *itertools.product(["gaussian", "categorical", "user"], range(5)),
     ],
 )
 def test_what_is_taken_back_is_forgotten(name, seed):

@@ -156,7 +156,7 @@ class BlackBoxScorer(Scorer):
 
     def gains(self, clusters: Clusters, ids: Integers, row: Batch, who: str) -> Floats:
         passing = row.numbers is None  # a row to predict, which is not to stay
-        x = self.evaluator.add(row.observations) if passing else np.atleast_1d(row.numbers)
+        x = self.evaluator.add(row.observations) if row.numbers is None else np.atleast_1d(row.numbers)
         try:
             sets = self.joined_sets(clusters, ids, x)
             if self._unknown:

@@ -316,18 +316,18 @@ def _restore(engine: Engine, found: Any, path: Any) -> None:
     engine.keep(found)
     if isinstance(engine.scorer, BlackBoxScorer):
         engine.scorer.store(encoded, 0)
-        if not agrees(engine):
+        if not agrees(engine, engine.scorer):
             raise FileError(f"{path} was made with another score than that of the model given")
 
 
-def agrees(engine: Engine) -> bool:
+def agrees(engine: Engine, scorer: BlackBoxScorer) -> bool:
     """Whether a black box still says of the smallest clusters what the state keeps of them."""
     candidates_of_row(engine.state, *EVERYTHING, 0)
     clusters = StateClusters(engine.state)
     ids = used_clusters(engine.state)[1:]
     ids = ids[np.argsort(clusters.sizes[ids], kind="stable")[:TRIED]]
-    sets = [engine.scorer.numbers[held] for held in clusters.members(ids)]
-    found = engine.scorer.evaluator.log_marginals(sets, "clusters")
+    sets = [scorer.numbers[held] for held in clusters.members(ids)]
+    found = scorer.evaluator.log_marginals(sets, "clusters")
     return np.allclose(found, clusters.log_p(ids), rtol=1e-6, atol=1e-6)
 
 

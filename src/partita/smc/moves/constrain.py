@@ -8,6 +8,7 @@ first, are the new ones. The m best of all are kept: exact where m is no less th
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from partita.smc.moves.install import install
 from partita.smc.moves.refine import run_again
 from partita.smc.moves.rows import best_of, product
 from partita.smc.reading.particles import partitions
-from partita.smc.state.constraints import constraints_among, parts_of
+from partita.smc.state.constraints import constraints_among, pairs_of, parts_of
 from partita.smc.state.state import new_seed
 
 REPLAYS = 4
@@ -28,13 +29,17 @@ def constrain(engine: Any, constraints: Any, touched: Integers) -> None:
 
     These are observations whose constraints have changed; those that are not in the state are passed over.
     """
+    before, after = (set(chain(*pairs_of(given))) for given in (engine.constraints, constraints))
     engine.constraints = constraints
     found = affected(engine, touched)
     if not found:
         return  # and nothing is drawn: to load constraints is to change nothing
     generator = np.random.default_rng(int(new_seed(engine.state)))
     for subproblems in found:
-        reconsider(engine, subproblems, generator)
+        together = reconsider(engine, subproblems, generator)
+        if not together and before - after:  # what was ruled out is possible again, in each by itself
+            for s in subproblems:
+                reconsider(engine, [s], generator)
 
 
 def affected(engine: Any, touched: Integers) -> list[list[int]]:
@@ -65,13 +70,18 @@ class Explored(NamedTuple):
     crossing: Array  # which rows have a cluster in more than one of the subproblems
 
 
-def reconsider(engine: Any, subproblems: list[int], generator: np.random.Generator) -> None:
-    """Make one of some subproblems, and keep the best of its partitions that conform to the constraints."""
+def reconsider(engine: Any, subproblems: list[int], generator: np.random.Generator) -> bool:
+    """Make one of some subproblems, and keep the best of its partitions that conform to the constraints.
+
+    Not where that is not worth it; returns whether it was done.
+    """
     found = explore(engine, subproblems, engine.constraints, generator)
     weight = np.exp(found.scores - found.scores[0])
     worth_joining = found.crossing[0] or weight[found.crossing].sum() * engine.particles > weight.sum()
-    if len(subproblems) == 1 or worth_joining or not found.conformed:
-        install(engine, subproblems, found.members, found.labels, found.scores)
+    if len(subproblems) > 1 and not worth_joining and found.conformed:
+        return False
+    install(engine, subproblems, found.members, found.labels, found.scores)
+    return True
 
 
 def explore(
