@@ -43,7 +43,7 @@ def plain_sampler(kb):
     """What the knowledge base does, without one: the same model, fragment by fragment."""
     with kb.store.reading() as connection:
         model = Record.from_json(partita.kb.store.database.get(connection, "model"))
-    return pt.SplitSMC(model, n_particles=20, candidates="auto")
+    return pt.SplitSMC(model, n_particles=20, keys="auto")
 
 
 # ---------------------------------------------------------------------- adding

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 import partita as pt
+from partita._core.concentration import alpha_for
 from tests.helpers import oracle
 from tests.helpers.effort import examples
 from tests.helpers.gauss700 import ALPHA, model, needs_data, table
@@ -278,7 +279,7 @@ def test_one_row():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": -1.0}, "alpha must be a positive number, got -1.0"),
+        ({"alpha": -1.0}, 'alpha must be a positive number or "auto", got -1.0'),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1"),
         ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1"),
         ({"patience": 0}, "patience must be a whole number of at least 1"),
@@ -338,3 +339,13 @@ def test_the_known_score():
     agglomerative = pt.Agglomerative(model(), ALPHA).fit(X[:, :2])
     assert agglomerative.log_density() == pytest.approx(-1425.196, abs=0.01)
     assert pt.bcubed(X[:, 2], agglomerative.labels_).f1 == pytest.approx(0.871, abs=0.001)
+
+
+def test_the_concentration_is_learnt():
+    X, _ = pt.datasets.gaussian_mixture(n_points=150, random_state=0)
+    model = pt.Gaussian(shape=2.0, rate=0.5, mean=0.0, precision=2e-4)
+    found = pt.Agglomerative(model, "auto").fit(X)
+    again = pt.Agglomerative(model, found.alpha_).fit(X)
+    assert (found.labels_ == again.labels_).all()
+    assert found.log_density() == again.log_density()
+    assert found.alpha_ == pytest.approx(alpha_for(found.labels_.max() + 1.0, len(X)), rel=0.02)

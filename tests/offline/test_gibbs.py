@@ -10,6 +10,7 @@ from scipy.stats import t as student
 from sklearn.exceptions import NotFittedError
 
 import partita as pt
+from partita._core.concentration import alpha_for
 from partita.offline.chain import chain
 from tests.helpers import oracle
 from tests.helpers.effort import effort
@@ -253,8 +254,8 @@ def test_progress_is_shown_on_request(kind, capsys):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"alpha": 0.0}, "alpha must be a positive number, got 0.0"),
-        ({"alpha": "auto"}, "alpha must be a positive number"),
+        ({"alpha": 0.0}, 'alpha must be a positive number or "auto", got 0.0'),
+        ({"alpha": "best"}, "alpha must be a positive number"),
         ({"max_sweeps": -1}, "max_sweeps must be a whole number"),
         ({"max_sweeps": 1.5}, "max_sweeps must be a whole number"),
         ({"patience": 0}, "patience must be a whole number of at least 1"),
@@ -336,3 +337,13 @@ def test_the_known_score():
     gibbs = pt.Gibbs(model(), PAPER_ALPHA, max_sweeps=300, random_state=0).fit(X[:, :2])
     assert -1437 < gibbs.log_density() < -1421.06
     assert pt.bcubed(X[:, 2], gibbs.labels_).f1 > 0.85
+
+
+def test_the_concentration_is_learnt():
+    X, _ = pt.datasets.gaussian_mixture(n_points=200, random_state=0)
+    model = pt.Gaussian(shape=2.0, rate=0.5, mean=0.0, precision=2e-4)
+    gibbs = pt.Gibbs(model, "auto", max_sweeps=30, random_state=0).fit(X)
+    again = pt.Gibbs(model, gibbs.alpha_, max_sweeps=30, random_state=0).fit(X)
+    k = gibbs.labels_.max() + 1
+    assert abs(np.log(gibbs.alpha_ / alpha_for(float(k), len(X)))) < 0.5  # it suits the clusters it found
+    assert gibbs.log_density() == pytest.approx(again.log_density(), abs=20.0)

@@ -110,10 +110,8 @@ GENERATED: dict[str, Callable[[bool], tuple[Floats, Integers, Any, float]]] = {
 
 def text_model(kind: str, data: Any, labels: Integers | None = None) -> Any:
     """A model of names or of records, its prior fitted to these, with their true entities where given."""
-    if kind == "record":
-        model = pt.Record.infer(data)
-    else:
-        model = pt.Ngram(n=2) if kind == "ngram" else neural.bigram()
+    models = {"record": lambda: pt.Record.infer(data), "ngram": lambda: pt.Ngram(n=2)}
+    model = models.get(kind, neural.bigram)()
     return model.fit_prior(data) if labels is None else model.fit_prior(data, labels)
 
 

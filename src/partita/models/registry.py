@@ -18,7 +18,9 @@ MODELS: dict[str, Any] = {}  # by class name: models that a file can hold, each 
 FAMILIES: dict[type, Any] = {}  # by the class of their hyperparameters as kernels read them: compiled models
 KINDS: dict[str, Any] = {}  # by their names in a schema: kinds of attributes
 
-teachers: Callable[[], Any] = lambda: None  # loads what teaches models, before the first lesson
+teachers: Callable[[], Any] = (
+    dict  # loads what teaches models, before the first lesson; set by partita/__init__.py
+)
 
 
 def register(kind: T) -> T:

@@ -143,9 +143,8 @@ class Engine:
             wanted = self.particles if box.n_proposals is None else int(box.n_proposals)
             self.proposals = partial(propose, n=wanted)
             self.at_once = int(box.reach)
-            if self.at_once > 1:
-                known = getattr(self.scorer.asker, "foresight", None) or Foresight(self.at_once)
-                self.scorer.asker = LookingAhead(self, known)
+            known = getattr(self.scorer.asker, "foresight", None) or Foresight(self.at_once)
+            self.scorer.asker = LookingAhead(self, known)
         return PythonLoop(self) if self.family is None else CompiledLoop(self)
 
     @property

@@ -63,10 +63,10 @@ class SplitSMC(Clusterer):
         How subproblems are joined: the heaviest combinations, exactly, or the paper's draw.
     keys : None, "auto" or callable
         What a new observation finds the earlier ones by that it may join. None: it meets all, and every cluster
-        is scored exactly. A function takes one observation, a row of ``X``, and returns its *keys*, each a str, an int, bytes or a
-        tuple of these: only clusters near observations that share a key are scored, so that the cost of an
-        observation does not grow with the number of clusters, and an observation without a match begins a
-        cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
+        is scored exactly. A function takes one observation, a row of ``X``, and returns its *keys*, each a str,
+        an int, bytes or a tuple of these: only clusters near observations that share a key are scored, so that
+        the cost of an observation does not grow with the number of clusters, and an observation without a match
+        begins a cluster of its own. "auto" takes the keys of the model; :class:`Gaussian` and
         :class:`MultivariateGaussian` have grid cells, for up to three columns. From the rarest key on,
         ``partita.smc.steps.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
         costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.

@@ -541,7 +541,10 @@ BAD_TOML = {
     "no kind": (NAME + "theta = 1.0", "'name' needs kind"),
     "an attribute that is no table": ("[attributes]\nname = 3", "'name' needs kind"),
     "kind that is no text": (NAME + "kind = 3", "'name' needs kind"),
-    "unknown kind": (NAME + 'kind = "song"', r"kind 'song'; it must be one of 'text', 'category'.*'ignore'"),
+    "unknown kind": (
+        NAME + 'kind = "song"',
+        r"kind 'song'; it must be one of 'category', .*'text', .*'ignore'",
+    ),
     "unknown parameter": (NAME + 'kind = "text"\ncolour = 1', "text has no 'colour'; it has theta, phi"),
     "parameter of another kind": (NAME + 'kind = "category"\nphi = 1', "category has no 'phi'"),
     "corpus": (NAME + 'kind = "text"\ncorpus = 1', "text has no 'corpus'"),

@@ -291,6 +291,6 @@ def test_long_values_have_a_density():
 
 def test_distortion_is_learnt():
     value = pt.Value()
-    faithful = value.with_distortion([{"a": 100}, {"b": 50}, {"c": 1}])
-    careless = value.with_distortion([{"a": 60, "b": 30, "c": 10}, {"d": 1}])
+    faithful = value.learnt_from([{"a": 100}, {"b": 50}, {"c": 1}])
+    careless = value.learnt_from([{"a": 60, "b": 30, "c": 10}, {"d": 1}])
     assert faithful.distortion < 0.01 < 0.3 < careless.distortion < 0.4

@@ -299,7 +299,7 @@ def test_a_key_that_all_share_changes_nothing(surrogate):
 @each_surrogate
 def test_candidates_the_same_as_with_the_compiled_model(surrogate):
     X, new = rows_of("gaussian", 50), rows_of("gaussian", 25, seed=8)
-    parameters = {"candidates": cell, "rejuvenation": 1, "random_state": 5}
+    parameters = {"keys": cell, "rejuvenation": 1, "random_state": 5}
     compiled = pt.SplitSMC(MODEL, 1.0, 10, **parameters).fit(X)
     black = pt.SplitSMC(pt.BlackBox(Closed(), **SURROGATES[surrogate]), 1.0, 10, **parameters).fit(X)
     assert_same(black, compiled)

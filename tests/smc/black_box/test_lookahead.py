@@ -173,7 +173,7 @@ def test_a_rehearsal_leaves_everything_as_it_was():
         entries = dict(engine.scorer.evaluator.cache)
         rehearsal = Rehearsal(engine)
         assert rehearsal.wanted_until(1000)
-        assert rehearsal.n_observations == (40 if surrogate == "another" else 20)
+        assert rehearsal.engine.n_observations == (40 if surrogate == "another" else 20)
         assert engine.n_observations == 20
         for old, now in zip(before, dismantle(engine.state)[0], strict=True):
             assert old.tobytes() == now.tobytes()

@@ -68,6 +68,12 @@ class Texts(CompiledModel):
                 raise ValueError(f"row {row} is no text")
         return list(X)
 
+    def kept_tables(self, family):
+        return tables.kept_tables(family.tables)
+
+    def with_tables(self, family, pool, free):
+        return family._replace(tables=tables.filled_tables(pool, free))
+
     def encoded_width(self, X):
         return 2
 
@@ -156,7 +162,7 @@ def check_scores(sampler):
 
 def reloaded(sampler, path):
     sampler.save(path)
-    given = sampler.candidates if callable(sampler.candidates) else None
+    given = sampler.keys if callable(sampler.keys) else None
     return pt.SplitSMC.load(path, model=sampler.model, keys=given)
 
 
@@ -167,7 +173,7 @@ def reloaded(sampler, path):
 @pytest.mark.parametrize("candidates", [None, "auto"])
 @pytest.mark.parametrize("rejuvenation", [0, 1])
 def test_batches_files_and_copies_make_no_difference(kind, candidates, rejuvenation, path):
-    parameters = {"candidates": candidates, "rejuvenation": rejuvenation}
+    parameters = {"keys": candidates, "rejuvenation": rejuvenation}
     whole = sampler_of(kind, **parameters).fit(X)
     between = {
         "go on": lambda sampler: sampler,

@@ -284,7 +284,7 @@ def candidates_for(model):
 def reloaded(sampler, path):
     sampler.save(path)
     own = sampler.model if isinstance(sampler.model, oracle.Poisson) else None
-    given = sampler.candidates if callable(sampler.candidates) else None
+    given = sampler.keys if callable(sampler.keys) else None
     return type(sampler).load(path, model=own, keys=given)
 
 
@@ -455,13 +455,13 @@ def test_what_can_be_no_key(bad):
 
 @pytest.mark.parametrize("bad", ["a word", b"bytes", 7, None])
 def test_a_function_must_return_several_keys(bad):
-    with pytest.raises(TypeError, match="row 0: candidates must return several keys"):
+    with pytest.raises(TypeError, match="row 0: keys must return several keys"):
         sampler_of("gaussian", "split", lambda x: bad).fit(rows_of("gaussian"))
 
 
 @pytest.mark.parametrize("bad", ["grid", 3, ["a"], True])
 def test_what_candidates_may_be(bad):
-    with pytest.raises(ValueError, match='candidates must be None, "auto" or a function'):
+    with pytest.raises(ValueError, match='keys must be None, "auto" or a function'):
         sampler_of("gaussian", "split", bad).fit(rows_of("gaussian"))
 
 
@@ -538,11 +538,11 @@ def test_a_function_is_given_again(path):
     X = rows_of("gaussian")
     sampler = sampler_of("gaussian", "split", one_key).fit(X[:30])
     sampler.save(path)
-    for given_again in ({}, {"candidates": "auto"}):
-        with pytest.raises(FileError, match=r"function for its candidates: pass it"):
+    for given_again in ({}, {"keys": "auto"}):
+        with pytest.raises(FileError, match=r"function for its keys: pass it"):
             pt.SplitSMC.load(path, **given_again)
     again = pt.SplitSMC.load(path, keys=one_key)
-    assert again.candidates is one_key
+    assert again.keys is one_key
     assert answers(again.partial_fit(X[30:])) == answers(sampler.partial_fit(X[30:]))
 
 
@@ -559,7 +559,7 @@ def test_a_parameter_set_since_the_last_fit_is_kept(path):
     sampler = sampler_of("gaussian", "split", "auto").fit(X[:30]).set_params(keys=one_key)
     sampler.save(path)
     again = pt.SplitSMC.load(path, keys=one_key)
-    assert again.candidates is one_key
+    assert again.keys is one_key
     assert answers(again.partial_fit(X[30:])) == answers(sampler.partial_fit(X[30:]))
 
 
@@ -573,7 +573,7 @@ def test_a_file_of_version_1_is_read(path):
         del header["arrays"][name]
     path.write_bytes(packed(header, arrays, version=1))
     again = pt.SplitSMC.load(path)
-    assert again.candidates is None
+    assert again.keys is None
     assert answers(again.partial_fit(X[30:])) == answers(sampler.partial_fit(X[30:]))
 
 
@@ -624,10 +624,25 @@ def test_a_header_holds_no_function(path):
 
 
 def test_smc_has_no_candidates():
-    with pytest.raises(TypeError, match="candidates"):
+    with pytest.raises(TypeError, match="keys"):
         pt.SMC(keys="auto")
-    assert "candidates" not in pt.SMC().get_params()
-    assert "candidates" in pt.Greedy().get_params()
+    assert "keys" not in pt.SMC().get_params()
+    assert "keys" in pt.Greedy().get_params()
     sampler = pt.SMC(pt.Gaussian(), 1.0, 5).fit([[0.0], [1.0]])
     assert dismantle(sampler._engine.state)[1][0] == 2
     assert len(candidates_of_row(sampler._engine.state, *EVERYTHING, 0)) == 1
+
+
+def test_the_old_name_of_keys_works_for_now(path):
+    X = rows_of("gaussian")
+    new = sampler_of("gaussian", "split", one_key).fit(X)
+    old = pt.SplitSMC(new.model, new.alpha, new.n_particles, random_state=5, candidates=one_key)
+    with pytest.warns(DeprecationWarning, match="now called keys"):
+        old.fit(X)
+    assert answers(old) == answers(new)
+    new.save(path)
+    with pytest.warns(DeprecationWarning, match="now called keys"):
+        again = pt.SplitSMC.load(path, candidates=one_key)
+    assert answers(again) == answers(new)
+    with pytest.raises(ValueError, match="not both"):
+        pt.SplitSMC(keys="auto", candidates="auto").fit(X)

@@ -74,7 +74,7 @@ def observe_scoring_everything(engine, X):
     first, end = engine.n_observations, engine.store(engine.encode(X))
     for x in range(first, end):
         score_everything(engine.state, engine.family, x)
-        while not place(engine.state, x):
+        while not place(engine.state, x, 0):
             engine.state = grown(engine.state)
             score_everything(engine.state, engine.family, x)
         finish(engine.state, engine.family, x)

@@ -86,6 +86,7 @@ class Scorer(ABC):
 
     def store(self, encoded: Any, first: int) -> None:
         """Observations from number ``first`` on are these, in place of any that a failed call has left."""
+        return  # most scorers need no more than their numbers
 
     def stored(self, data: Floats, x: Any) -> Any:
         """One or several stored observations as :meth:`encode` has returned them."""
@@ -94,7 +95,8 @@ class Scorer(ABC):
     # ------------------------------------------------------------------ clusters
 
     def start(self, clusters: Clusters) -> None:
-        """Write the row of the empty cluster; unless a scorer says otherwise it is zero."""
+        """Write the row of the empty cluster."""
+        return  # unless a scorer says otherwise it is zero
 
     @abstractmethod
     def check(self, encoded: Any, what: str = "model") -> None:

@@ -83,7 +83,7 @@ class LookingAhead(Asker):
         )
 
     def joined(self, sets: list[Integers], ids: Integers, data: Floats, who: str, remember: bool) -> Floats:
-        if self.engine.loop.placing[0] < 0:
+        if self.engine.loop.placing[0] < 0 or self.foresight.most == 1:
             return self.evaluator.log_marginals(sets, who, remember)
         after = self.evaluator.log_marginals(sets, who, ahead=self._ahead)
         if self.engine.scorer.surrogate is not None and len(ids) > 1:

@@ -90,7 +90,8 @@ def branch(engine: Any) -> Any:
     shared = branched(index), constraints, no_names(), totals.copy()
     other = object.__new__(type(engine))
     state = assemble(copies, counts, settings, log_alpha, np.uint64(random), *shared)
-    other.__dict__ = engine.__dict__ | {"_state": state, "scorer": copy.copy(engine.scorer)}
+    own = {"_state": state, "scorer": copy.copy(engine.scorer), "follows": False}
+    other.__dict__ = engine.__dict__ | own
     other.loop = PythonLoop(other)
     return other
 

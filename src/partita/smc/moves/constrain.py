@@ -2,8 +2,8 @@
 
 Of the subproblems that new constraints touch, all that must share a cluster are taken as one. Old particles that
 keep the constraints stay candidates. *Grafts* of those that do not, in which the clusters of observations that must
-be together are joined, and *replays*, in which the observations come again under the constraints, those with constraints
-first, are the new ones. The m best of all are kept: exact where m is no less than the number of partitions.
+be together are joined, and *replays*, in which the observations come again under the constraints, those that have
+some first, are the new ones. The m best of all are kept: exact where m is no less than the number of partitions.
 """
 
 from __future__ import annotations

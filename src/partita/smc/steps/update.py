@@ -1,10 +1,10 @@
 """Step 1, update: every way the new observation x can extend a particle (paper, section 3.3).
 
-In: the candidates, and the ``gain`` log|c| + log p(x|c) of each of their clusters, which :func:`find_home` looks
-through first. Out of :func:`update`: the *putative* particles, each one a (subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for the
-empty cluster 0. The weights of each subproblem are normalised before they are pooled. That x is alone is one
+In: the candidates, and the ``gain`` log|c| + log p(x|c) of each of their clusters. Out of :func:`update`: the
+*putative* particles, each one a (subproblem, row, cluster) with weight w(s, i)·|c|·p(x|c), or w(s, i)·α·p(x) for
+the empty cluster 0. The weights of each subproblem are normalised before they are pooled. That x is alone is one
 and the same event in every subproblem, so only the *home* subproblem, which holds the best assignment to an
-existing cluster, may propose it. Nothing in the state changes but working memory.
+existing cluster (:func:`find_home`), may propose it. Nothing in the state changes but working memory.
 
 A pool for greedy resampling keeps only the m heaviest, and passes over every subproblem and every row whose
 bound shows that it cannot be among them. Where the model's family has a *ceiling* for the gains of a whole

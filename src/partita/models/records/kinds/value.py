@@ -128,10 +128,8 @@ def values_gain(chosen, base, settings, first, parts, near, a, n):
         y = chosen[i, 0]
         term = before = base[y]
         for j in range(n):
-            if j == i:
-                log_k = base[y + 1]
-            else:
-                log_k = log_mention(settings, base, first, parts, near, a, chosen[j, 0], y)
+            v = chosen[j, 0]
+            log_k = base[y + 1] if v == y else log_mention(settings, base, first, parts, near, a, v, y)
             before += chosen[j, 1] * log_k
             term += chosen[j, 2] * log_k
         top, total = log_sum(top, total, term)
