@@ -108,7 +108,7 @@ def test_parameters(kind):
     if kind is not pt.Greedy:
         names |= {"n_particles", "resampling", "weights", "merging"}
     if kind is not pt.SMC:
-        names |= {"candidates"}
+        names |= {"keys", "candidates"}
     assert set(kind().get_params(deep=False)) == names
     sampler = make(kind)
     assert {"model__shape", "model__rate", "model__mean", "model__precision"} <= set(sampler.get_params())

@@ -110,8 +110,9 @@ GENERATED: dict[str, Callable[[bool], tuple[Floats, Integers, Any, float]]] = {
 
 def text_model(kind: str, data: Any, labels: Integers | None = None) -> Any:
     """A model of names or of records, its prior fitted to these, with their true entities where given."""
-    models = {"record": lambda: pt.Record.infer(data), "ngram": lambda: pt.Ngram(n=2)}
-    model = models.get(kind, neural.bigram)()
+    model: Any = pt.Record.infer(data) if kind == "record" else neural.bigram()
+    if kind == "ngram":
+        model = pt.Ngram(n=2)
     return model.fit_prior(data) if labels is None else model.fit_prior(data, labels)
 
 

@@ -99,7 +99,7 @@ class Model(BaseEstimator):  # type: ignore[misc]
         >>> import partita as pt
         >>> together, first, second = pt.Gaussian().log_likelihood([[[0.0], [0.2]], [[0.0]], [[0.2]]])
         >>> round(float(together - first - second), 2)
-        2.14
+        2.03
         """
         from partita.models.scoring.scored import log_likelihood  # which is made of models
 

@@ -25,6 +25,8 @@ from partita.models.numeric.grid import grid_keys, reach
 from partita.models.registry import register
 from partita.models.scoring.families import Kernels
 
+FARTHEST = 1e150  # squares of what is farther away overflow as clusters grow and shrink
+
 
 class MultivariateFamily(NamedTuple):
     """What the kernels need to know of a :class:`MultivariateGaussian`."""
@@ -298,6 +300,12 @@ class MultivariateGaussian(CompiledModel):
             for j in range(i):
                 encoded[:, i] -= factor[i, j] * encoded[:, j]
             encoded[:, i] /= factor[i, i]
+        far = np.flatnonzero(~(np.abs(encoded) < FARTHEST).all(axis=1))
+        if len(far):
+            raise ValueError(
+                f"row {far[0]}: too far from the prior's mean, {FARTHEST:g} times its scale or more; rescale the "
+                "data or fit the model's prior to them"
+            )
         return np.ascontiguousarray(encoded)
 
     def keys(self, X: Floats) -> tuple[Integers, Integers]:
