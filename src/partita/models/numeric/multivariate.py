@@ -303,8 +303,8 @@ class MultivariateGaussian(CompiledModel):
         far = np.flatnonzero(~(np.abs(encoded) < FARTHEST).all(axis=1))
         if len(far):
             raise ValueError(
-                f"row {far[0]}: too far from the prior's mean, {FARTHEST:g} times its scale or more; rescale the "
-                "data or fit the model's prior to them"
+                f"row {far[0]}: its density under the model is not finite in every cluster; rescale the data or fit "
+                "the model's prior to them"
             )
         return np.ascontiguousarray(encoded)
 
