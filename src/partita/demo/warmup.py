@@ -1,8 +1,8 @@
 """A first use waits for the compiler: let two processes share the work.
 
-One compiles the loop over a stream, from its beginning; the other its large parts, from the end, and everything
-around it. Both leave what they have made in the cache on disk, where each finds what the other has done. Where the
-cache has the loop, the second process is not even started.
+One compiles the steps of the sampler and then the loop over a stream, the other what scores clusters and then
+everything around the loop. Both leave what they have made in the cache on disk, where each finds what the other has
+done. Where the cache has the loop, the second process is not even started.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -21,19 +22,22 @@ from partita.models.numeric.gaussian import Gaussian
 from partita.models.records.kinds import Text
 from partita.models.records.record import Record
 from partita.models.records.urns.family import URN_FAMILY
+from partita.models.records.urns.gains import gains
 from partita.models.records.urns.rows import shift
+from partita.models.scoring.compiled import write_rows as write_cluster_rows
 from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
 from partita.smc.loops.python import count_observation
 from partita.smc.moves.concentration import learn_alpha
-from partita.smc.moves.install import commit, fill, give_back, room_for, scores_of, take_clusters
+from partita.smc.moves.install import commit, give_back, room_for, scores_of, take_clusters
 from partita.smc.moves.refine import best_other
 from partita.smc.moves.rows import canonical
 from partita.smc.reading.particles import first_members, partitions
 from partita.smc.state import access
 from partita.smc.state.constraints import no_constraints, parts_of
-from partita.smc.state.state import STATE, Settings, grown, new_seed
-from partita.smc.steps.candidates import kept_keys
+from partita.smc.state.names import follow_with, next_name, stop_following
+from partita.smc.state.state import STATE, Settings, grown, new_seed, shared_of
+from partita.smc.steps.candidates import find_candidates, kept_keys
 from partita.smc.steps.merge import Joint, k_best
 from partita.smc.steps.split import split, write_rows
 from partita.smc.steps.step import stream, weigh
@@ -54,16 +58,15 @@ def warm_up(model: CompiledModel, n_features: int) -> None:
     rest = "compile_for_records" if isinstance(model, Record) else "compile_for_points"
     command = [sys.executable, "-c", f"from partita.demo.warmup import {rest} as c; c()"]
     helper = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    compile_steps(family)
     stream.compile((STATE, family, NUMBER))
-    if isinstance(model, Record):  # what scores takes longest to compile
-        fill.compile((STATE, family, NUMBERS, NUMBERS, NUMBERS))
-        weigh.compile((STATE, family, NUMBER))
-    helper.wait()  # should it fail, this process compiles on demand
+    # What the other has not come to yet, or should it fail, this process compiles when it needs it.
+    Thread(target=helper.wait, daemon=True).start()
 
 
-def compile_shared(family: Any) -> None:
-    """Compile the large parts of the loop over a stream that the other process comes to last."""
-    gc.disable()  # for all of this process
+def compile_steps(family: Any) -> None:
+    """Compile the large parts of the loop over a stream, while the other process compiles what scores."""
+    find_candidates.compile((STATE, NUMBER))
     split.compile((STATE, NUMBERS, NUMBERS, TABLE, REALS))
     write_rows.compile((STATE, NUMBER, JOINT))
     k_best.compile((STATE, PARTICLES))
@@ -73,7 +76,7 @@ def compile_shared(family: Any) -> None:
 def compile_for_points() -> None:
     """Run everything but the loop over a stream once, on a state of two observations."""
     model, settings = Gaussian(), Settings(particles=2)
-    compile_shared(typeof(model.family(1)))
+    gc.disable()  # for all of this process
     engine = Engine(model, settings, 1, 1, 0.0, 0)
     engine.run(engine.store(engine.encode(np.zeros((0, 1)))))
     width = model.width(1)
@@ -99,8 +102,12 @@ def compile_for_records() -> None:
     """The same for a knowledge base of two fragments, and what refines it."""
     from partita.kb.clustering import Clustering  # which points do without
 
-    shift.compile((URN_FAMILY, REAL_TABLE, NUMBER, NUMBER, NUMBER, REAL_TABLE, NUMBER, NUMBER))
-    compile_shared(URN_FAMILY)
+    gc.disable()  # for all of this process
+    row = NUMBER, NUMBER, NUMBER, REAL_TABLE, NUMBER
+    gains.compile((URN_FAMILY, REAL_TABLE, NUMBERS, NUMBER, NUMBER, REAL_TABLE, NUMBER, REALS))
+    shift.compile((URN_FAMILY, REAL_TABLE, *row, NUMBER))
+    write_cluster_rows.compile((URN_FAMILY, REAL_TABLE, NUMBERS, NUMBERS, NUMBERS, REAL_TABLE))
+    weigh.compile((STATE, URN_FAMILY, NUMBER))
     model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
     clustering = Clustering(model, 2, exact=False)
     engine, said = clustering.engine, model.validate(fragments)
@@ -127,6 +134,9 @@ def compile_for_records() -> None:
     give_back(engine.state, slots[:0])
     engine.constraints = engine.constraints
     parts_of(engine.constraints)
+    follow_with(shared_of(engine.state)[2], clustering.numbers, clustering.numbers, 1)
+    stop_following(shared_of(engine.state)[2])
+    next_name(shared_of(engine.state)[2])
     for ask_state in (kept_keys, new_seed, access.n_changes, access.just_written, access.present):
         ask_state(engine.state)
     ask(engine)

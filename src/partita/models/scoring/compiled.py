@@ -10,8 +10,9 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.special import gammaln
 
-from partita._core.kernel import inner, kernel
+from partita._core.kernel import kernel
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.scoring.contract import Clusters, Scorer
@@ -86,10 +87,19 @@ class CompiledScorer(Scorer):
         write_empty(self.family, clusters.statistics, self.n_features)
 
     def fill_rows(self, clusters: Clusters, ids: Integers, members: list[Integers], who: str) -> None:
-        if len(ids):
-            ends = np.cumsum([len(its_members) for its_members in members])
-            joined = np.concatenate(members)
-            write_rows(self.family, clusters.statistics, np.asarray(ids), ends, joined, clusters.data)
+        self.scores(clusters, ids, members)
+
+    def fill(self, clusters: Clusters, ids: Integers, members: list[Integers], who: str) -> Floats:
+        sizes = np.array([len(its_members) for its_members in members])
+        return self.scores(clusters, ids, members) - gammaln(sizes)
+
+    def scores(self, clusters: Clusters, ids: Integers, members: list[Integers]) -> Floats:
+        """Write the rows of clusters from their members; returns lgamma(|c|) + log p(c), a gain at a time."""
+        if not len(ids):
+            return np.empty(0)
+        ends = np.cumsum([len(its_members) for its_members in members])
+        joined = np.concatenate(members)
+        return write_rows(self.family, clusters.statistics, np.asarray(ids), ends, joined, clusters.data)
 
     def log_likelihood(self, clusters: Clusters, ids: Integers, who: str) -> Floats:
         sizes = np.ascontiguousarray(clusters.sizes[ids], np.int64)
@@ -140,22 +150,20 @@ def write_empty(family, statistics, n_features):
     begin(family, statistics, n_features)
 
 
-@inner
-def build_row(family, statistics, c, members, start, end, data):
-    """The row of cluster ``c`` from its members, which stand from ``start`` to ``end``."""
-    parent = np.int64(0)
-    for k in range(start, end):
-        extend(family, statistics, c, parent, k - start, data, members[k])
-        parent = c
-
-
 @kernel
 def write_rows(family, statistics, ids, ends, members, data):
-    """Rows of clusters from their members, one cluster's after the other's."""
+    """Rows of clusters from their members, one cluster's after the other's; returns lgamma(|c|) + log p(c)."""
+    scores, gain, of = np.zeros(ids.shape[0]), np.empty(statistics.shape[0]), np.empty(1, np.int64)
     start = np.int64(0)
     for k in range(ids.shape[0]):
-        build_row(family, statistics, ids[k], members, start, ends[k], data)
+        of[0] = 0
+        for at in range(start, ends[k]):
+            gains(family, statistics, of, np.int64(0), np.int64(1), data, members[at], gain)
+            scores[k] += gain[of[0]]
+            extend(family, statistics, ids[k], of[0], at - start, data, members[at])
+            of[0] = ids[k]
         start = ends[k]
+    return scores
 
 
 @kernel

@@ -120,7 +120,14 @@ def _begin(family, statistics, d):
 
 @overload(gains, jit_options=INNER)
 def _gains(family, statistics, ids, first, last, data, x, out):
-    return _implementation(family, "gains")
+    if _implementation(family, "gains") is None:
+        return None
+    function = FAMILIES[family.instance_class].kernels.gains  # as it is: it may be one that is cached by itself
+
+    def call(family, statistics, ids, first, last, data, x, out):
+        function(family, statistics, ids, first, last, data, x, out)
+
+    return call
 
 
 @overload(extend, jit_options=INNER)

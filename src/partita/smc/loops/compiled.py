@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from partita._core.typing import Integers
-from partita.smc.moves.install import fill
 from partita.smc.moves.reobserve import put_back, take_out
 from partita.smc.state.access import candidates_met
+from partita.smc.state.clusters import StateClusters
 from partita.smc.state.state import grown
 from partita.smc.steps.step import ABSENT, CHANGED, DONE, stream, stream_at_random, weigh
 
@@ -70,5 +68,7 @@ class CompiledLoop:
 
     def fill(self, ids: Integers, members: list[Integers]) -> None:
         """Compute the statistics, sizes and scores of clusters from their members."""
-        ends = np.cumsum([len(its_members) for its_members in members])
-        fill(self.engine.state, self.engine.family, ids, ends, np.concatenate(members))
+        clusters = StateClusters(self.engine.state)
+        scores = self.engine.scorer.scores(clusters, ids, members)
+        clusters.sizes[ids] = [len(its_members) for its_members in members]
+        clusters.clusters["score"][ids] = scores

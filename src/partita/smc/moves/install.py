@@ -8,8 +8,6 @@ import numpy as np
 
 from partita._core.kernel import kernel
 from partita._core.typing import Array, Floats, Integers
-from partita.models.scoring.families import extend
-from partita.smc.moves.remove import gain_of
 from partita.smc.state.state import grown, has_room
 from partita.smc.steps.split import new_block, split
 
@@ -57,22 +55,6 @@ def take_clusters(state, n):
             ids[k] = state.n_clusters
             state.n_clusters += 1
     return ids
-
-
-@kernel
-def fill(state, family, ids, ends, members):
-    """Compute the statistics and scores of clusters from their members, which stand one after the other."""
-    start = 0
-    for k in range(ids.shape[0]):
-        c, total, parent = ids[k], 0.0, np.int64(0)
-        for at in range(start, ends[k]):
-            x = members[at]
-            total += gain_of(state, family, parent, x)
-            extend(family, state.statistics, c, parent, at - start, state.data, x)
-            parent = c
-        state.clusters[c].size = ends[k] - start
-        state.clusters[c].score = total
-        start = ends[k]
 
 
 @kernel

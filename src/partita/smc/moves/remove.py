@@ -138,7 +138,7 @@ def gain_of(state, family, c, x):
     """log|c| + log p(x | c) for a single cluster."""
     ids = np.empty(1, np.int64)
     ids[0] = c
-    gains(family, state.statistics, ids, 0, 1, state.data, x, state.gain)
+    gains(family, state.statistics, ids, np.int64(0), np.int64(1), state.data, x, state.gain)
     return state.gain[c]
 
 

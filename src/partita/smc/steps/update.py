@@ -54,7 +54,7 @@ def score(state, family, data, x):
     for q in range(state.n_candidates):
         state.late[state.candidates[q]] = False
         count = list_clusters(state, state.candidates[q], count)
-    gains(family, state.statistics, state.child, 0, count, data, x, state.gain)
+    gains(family, state.statistics, state.child, np.int64(0), count, data, x, state.gain)
     state.n_scored = count
 
 
@@ -77,7 +77,7 @@ def score_few(state, family, x):
         late[s] = state.subproblems[s].clusters > FEW and state.n_candidates > 1
         if not late[s]:
             count = list_clusters(state, s, count)
-    gains(family, state.statistics, state.child, 0, count, state.data, x, state.gain)
+    gains(family, state.statistics, state.child, np.int64(0), count, state.data, x, state.gain)
     state.n_scored = count
     for q in range(state.n_candidates):
         s = candidates[q]
@@ -104,7 +104,7 @@ def _score_promising(state, family, x):
 def score_one(state, family, x, s):
     """Score a stored observation against a candidate left for later."""
     n = list_clusters(state, s, np.int64(0))
-    gains(family, state.statistics, state.child, 0, n, state.data, x, state.gain)
+    gains(family, state.statistics, state.child, np.int64(0), n, state.data, x, state.gain)
     state.n_scored += n
     state.late[s] = False
     state.bound[s] = largest_gain(state, s)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner
+from partita._core.kernel import borrowed, inner, shared
 from partita.models.records.kinds.value import log_sum
 from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, WIDTH, count_of
 from partita.models.records.urns.family import (
@@ -247,7 +247,7 @@ def view_of(family):
     )
 
 
-@inner
+@shared
 def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
     tables = family.tables
