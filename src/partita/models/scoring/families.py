@@ -122,7 +122,9 @@ def _begin(family, statistics, d):
 def _gains(family, statistics, ids, first, last, data, x, out):
     if _implementation(family, "gains") is None:
         return None
-    function = FAMILIES[family.instance_class].kernels.gains  # as it is: it may be one that is cached by itself
+    function = FAMILIES[
+        family.instance_class
+    ].kernels.gains  # as it is: it may be one that is cached by itself
 
     def call(family, statistics, ids, first, last, data, x, out):
         function(family, statistics, ids, first, last, data, x, out)
