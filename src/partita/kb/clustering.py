@@ -243,7 +243,7 @@ class Clustering:
         """The numbers of the fragments present."""
         return self.numbers[self.engine.present]
 
-    # ------------------------------------------------------------------ keeping
+    # ------------------------------------------------------------------ for the store
 
     def unsaved(self) -> tuple[list[Subproblem], list[int]]:
         """The subproblems that have changed since the last :meth:`saved`, and the slots that are free now."""

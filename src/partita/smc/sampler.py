@@ -325,7 +325,7 @@ class SplitSMC(Clusterer):
         rows.sort()
         return candidate_report(engine, rows, taken(X, rows), self.labels_)
 
-    # ------------------------------------------------------------------ keeping
+    # ------------------------------------------------------------------ files
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the sampler to a file, from which :meth:`load` goes on as if it had never stopped.

@@ -82,7 +82,7 @@ def test_what_is_taken_back_is_forgotten(name, seed):
 
 
 def test_across_subproblems():
-    """Candidates keep the two halves apart until a bond crosses between them; the last point stays out."""
+    """Candidates keep the two halves apart until a constraint crosses between them; the last point stays out."""
     X = np.array([[0.0], [1.1], [4.0], [5.2], [40.0]])
     sampler = pt.SplitSMC(
         MODEL, alpha=0.5, n_particles=300, keys=lambda x: [int(x[0] > 3.0) + int(x[0] > 9.0)]

@@ -268,7 +268,7 @@ def test_tables_come_back_whole():
 @each_kind
 def test_a_file_holds_observations_and_neither_rows_nor_numbers(kind, path):
     sampler = sampler_of(kind).fit(X[:30])
-    sampler.predict(["someone else"])  # learns words that are none of the file's business
+    sampler.predict(["someone else"])  # learns words that the file does not need
     sampler.partial_fit(X[30:])
     sampler.save(path)
     raw = path.read_bytes()
