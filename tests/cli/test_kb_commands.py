@@ -121,6 +121,17 @@ def test_build_says_what_came_of_it_and_goes_on_when_it_is_run_again(data, tmp_p
     assert "15 unchanged" in run("build", data, "-o", kb, "--ignore", "person", "--refine", 0)
 
 
+def test_diagnostics_say_what_the_sampler_did(data, tmp_path):
+    built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics")
+    steps = built["diagnostics"]["steps"]
+    assert steps >= built["added"]
+    assert built["diagnostics"]["pooled"] >= steps - 1
+    said = invoke("refine", tmp_path / "new.db", "--diagnostics")
+    assert said.exit_code == 0
+    assert "steps: " in said.stderr
+    assert "diagnostics" not in document("refine", tmp_path / "new.db")
+
+
 def test_build_with_a_schema_and_particles(data, tmp_path):
     schema, kb = tmp_path / "schema.toml", tmp_path / "new.db"
     assert "Schema written" in run("schema", "infer", data, "--ignore", "person", "-o", schema)
