@@ -2,7 +2,9 @@
 
 import importlib
 import itertools
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 import partita as pt
 from partita.models import registry
 
+SOURCE = str(Path(pt.__file__).parents[1])
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 
 
@@ -76,14 +79,42 @@ def test_a_registered_kernel_of_a_kind_is_what_its_formula_says(page):
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
 
 
-def test_names_that_are_taken_are_refused(page):
+def test_names_that_are_taken_are_refused():
     class Gaussian(pt.Gaussian):
         pass
 
-    Gaussian.kernels = pt.Kernels(*pt.Gaussian.kernels)
     with pytest.raises(ValueError, match="taken by partita"):
         pt.register(Gaussian)
     assert registry.MODELS["Gaussian"] is pt.Gaussian
+    assert registry.FAMILIES[pt.Gaussian.family_class] is pt.Gaussian
+
+
+def test_the_command_line_imports_what_the_environment_names(page):
+    folder, _ = page
+    (folder / "rows.csv").write_text("id,name,phone\na,Ada,020 7946 0001\nb,Ada L,(020) 79460001\n", "utf-8")
+    (folder / "schema.toml").write_text(
+        '[attributes.name]\nkind = "text"\n[attributes.phone]\nkind = "phone"\n'
+    )
+    environment = os.environ | {
+        "PARTITA_IMPORT": "phone",
+        "PYTHONPATH": os.pathsep.join([str(folder), SOURCE]),
+    }
+
+    def partita(*command):
+        code = f"from partita.cli import app; app({list(command)!r})"
+        return subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True
+        )
+
+    built = partita("build", "rows.csv", "-o", "rows.db", "--schema", "schema.toml")
+    assert built.returncode == 0, built.stderr
+    explained = partita("explain", "rows.db", "a", "b")
+    assert explained.returncode == 0, explained.stderr
+    assert "phone" in explained.stdout
+    environment["PARTITA_IMPORT"] = ""
+    refused = partita("explain", "rows.db", "a", "b")
+    assert refused.returncode == 1
+    assert "PARTITA_IMPORT" in " ".join(refused.stderr.replace("│", " ").split())
 
 
 def test_what_can_not_be_registered_says_why():
@@ -95,3 +126,13 @@ def test_what_can_not_be_registered_says_why():
 
     with pytest.raises(TypeError, match="has no kind"):
         pt.register(Nameless)
+    with pytest.raises(TypeError, match="there is nothing to register"):
+        pt.register(pt.Text())
+
+    class Empty(pt.CompiledModel):
+        family_class = dict
+        kernels = (1, 2)
+
+    with pytest.raises(TypeError, match=r"Empty.family_class must be a NamedTuple"):
+        pt.register(Empty)
+    assert "Empty" not in registry.MODELS

@@ -43,7 +43,11 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         model = self._reader() if reset else self.model_
         if isinstance(model, Model) and not model.reads_rows:
             return model.validate(X)
-        if reset and model is None and are_fragments(X):
+        if reset and are_fragments(X):
+            if model is not None:
+                raise TypeError(
+                    f"X has mappings, which {type(model).__name__} cannot read: give a Record, or no model"
+                )
             self._inferred = Record.infer(X)
             return self._inferred.validate(X)
         if reset or not (

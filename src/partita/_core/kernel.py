@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -83,6 +84,30 @@ def sources() -> str:
     return contents(*(file for name in COMPILED for file in sorted((PACKAGE / name).rglob("*.py"))))
 
 
+def files_behind(where: type) -> list[Path]:
+    """The files of a third party's class and of all modules that its module has imported, but for installed ones."""
+    pending, known = [sys.modules.get(where.__module__)], {}
+    while pending:
+        module = pending.pop()
+        file = getattr(module, "__file__", None)
+        if (
+            file is None
+            or file in known
+            or "site-packages" in file
+            or file.startswith((sys.base_prefix, str(PACKAGE)))
+        ):
+            continue
+        known[file] = Path(file)
+        for value in vars(module).values():
+            home = (
+                value
+                if inspect.ismodule(value)
+                else sys.modules.get(getattr(value, "__module__", None) or "")
+            )
+            pending.append(home)
+    return [known[file] for file in sorted(known)]
+
+
 def contents_of_type(kind: Any) -> tuple[str, ...]:
     """For what a third party has registered: which class it is, and a hash of the file that it is from."""
     if isinstance(kind, types.BaseTuple):
@@ -90,11 +115,7 @@ def contents_of_type(kind: Any) -> tuple[str, ...]:
         if isinstance(kind, types.BaseNamedTuple):
             where = kind.instance_class
             if not where.__module__.startswith("partita."):
-                try:
-                    found = contents(Path(inspect.getfile(where)))
-                except (OSError, TypeError):
-                    found = ""
-                return (f"{where.__module__}.{where.__qualname__}", found, *own)
+                return (f"{where.__module__}.{where.__qualname__}", contents(*files_behind(where)), *own)
         return own
     return ()
 

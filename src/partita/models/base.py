@@ -90,7 +90,8 @@ class Model(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n,)
-            −inf for what is impossible under the model.
+            −inf for what is impossible under the model; ValueError for an observation whose density is not finite
+            even as a cluster of its own.
 
         Examples
         --------
@@ -139,9 +140,10 @@ class CompiledModel(Model):
     @classmethod
     def _entries(cls) -> list[tuple[dict[Any, Any], Any]]:
         """Where ``register`` writes it: its family, and its name in files."""
-        for name in ("family_class", "kernels"):
-            if not hasattr(cls, name):
-                raise TypeError(f"{cls.__name__} has no {name}: see docs/extending.md")
+        for name, has in (("family_class", "_fields"), ("kernels", "log_marginal")):
+            if not hasattr(getattr(cls, name, None), has):
+                what = "a NamedTuple class" if has == "_fields" else "partita.Kernels(…)"
+                raise TypeError(f"{cls.__name__}.{name} must be {what}: see docs/extending.md")
         return [(registry.FAMILIES, cls.family_class), (registry.MODELS, cls.__name__)]
 
     def family(self, n_features: int) -> Any:

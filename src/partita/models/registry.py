@@ -8,8 +8,11 @@ here; ``partita/__init__.py`` says where it is to be found.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import singledispatch
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=type)
@@ -46,24 +49,40 @@ def register(kind: T) -> T:
     See docs/extending.md for a whole model and a whole kind.
     """
     entries = getattr(kind, "_entries", None)
-    if entries is None:
+    if entries is None or not isinstance(kind, type):
         what = getattr(kind, "__name__", repr(kind))
         raise TypeError(f"{what} is neither a CompiledModel nor an Attribute: there is nothing to register")
     found = entries()
     for table, key in found:
-        if (known := table.get(key)) is not None and not is_same(known, kind):
+        if (known := table.get(key)) is not None and not is_same(known, kind, table):
             raise ValueError(
                 f"{key!r} is taken by {known.__module__}.{known.__qualname__}: choose another name"
             )
     for table, key in found:
-        table[key] = kind
+        if table is not FAMILIES or key not in table or table[key].__qualname__ == kind.__qualname__:
+            table[key] = kind
     return kind
 
 
-def is_same(known: Any, kind: Any) -> bool:
-    """Whether two classes are the same one, maybe defined again, or share their kernels."""
+def is_same(known: Any, kind: Any, table: Any) -> bool:
+    """Whether two classes are the same one, maybe defined again, or of one family, with its kernels."""
     again = (known.__module__, known.__qualname__) == (kind.__module__, kind.__qualname__)
-    return again or getattr(known, "kernels", known) is getattr(kind, "kernels", kind)
+    shares = getattr(known, "kernels", known) is getattr(kind, "kernels", kind)
+    return again or (table is FAMILIES and shares)
+
+
+def found(table: dict[str, Any], name: str) -> Any:
+    """A model or a kind by its name; those of others are looked for where they say that they are.
+
+    That is in the entry points of the group "partita" of what is installed, and in the modules that the environment
+    variable PARTITA_IMPORT names, divided by commas: so that the command line knows them. None if there is none.
+    """
+    if name not in table:
+        for entry in entry_points(group="partita"):
+            entry.load()
+        for module in filter(None, os.environ.get("PARTITA_IMPORT", "").split(",")):
+            import_module(module.strip())
+    return table.get(name)
 
 
 @singledispatch

@@ -1,7 +1,7 @@
 """A Markov chain over partitions: the loop below :class:`~partita.offline.gibbs.Gibbs`.
 
-One sweep draws every observation's cluster anew, in random order, given all others. With compiled models a
-sweep is one kernel (``rows.py``); with others the same sweep runs here, a few vectorised calls of the model
+One sweep draws every observation's cluster anew, in random order, given all others. With compiled models a sweep is
+one kernel (:mod:`partita.offline.sweeps`); with others the same sweep runs here, a few vectorised calls of the model
 an observation. Both use the same random numbers in the same way.
 """
 

@@ -44,7 +44,7 @@ from partita.smc.steps.candidates import kept_keys
 
 
 class Diagnostics(NamedTuple):
-    """What a sampler has done since it was made or loaded.
+    """What a sampler has done since ``fit`` began anew, or it was loaded; refinement counts.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Diagnostics(NamedTuple):
     split : int
         Subproblems that were split off.
     evaluations : int
-        Clusters that a black box was asked for, 0 for other models.
+        Clusters that a black box was asked for, in calls that failed as well; 0 for other models.
     """
 
     steps: int
@@ -174,6 +174,7 @@ class Engine:
         _, constraints, _, totals = shared_of(self._state)
         shared = kept_keys(self._state), parts_of(constraints), totals.copy()
         own = {
+            "_kept": None if self._kept is None else list(self._kept),
             "_state": (copies, counts, settings, log_alpha, random, *shared),
             "scorer": (type(self.scorer), self.scorer.__getstate__()),
             "_posterior": None,
@@ -238,7 +239,8 @@ class Engine:
     @property
     def diagnostics(self) -> Diagnostics:
         """What has been done so far."""
-        totals = dict(zip(TOTALS, shared_of(self.state)[3].tolist(), strict=True))
+        with self.lock:  # for a step may be going on in another thread
+            totals = dict(zip(TOTALS, shared_of(self.state)[3].tolist(), strict=True))
         asked = self.scorer.evaluator.evaluations if isinstance(self.scorer, BlackBoxScorer) else 0
         return Diagnostics(**totals, evaluations=asked)
 
@@ -255,12 +257,14 @@ class Engine:
     @property
     def present(self) -> Integers:
         """The numbers of the observations that have not been removed."""
-        return access.present(self.state)
+        with self.lock:
+            return access.present(self.state)
 
     @property
     def alpha(self) -> float:
         """The concentration."""
-        return math.exp(access.progress(self.state)[3])
+        with self.lock:
+            return math.exp(access.progress(self.state)[3])
 
     @property
     def constraints(self) -> Any:

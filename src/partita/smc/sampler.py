@@ -250,7 +250,7 @@ class SplitSMC(Clusterer):
         return Engine(model, settings, n_features_of(X), width, log_alpha, seed, self._keys())
 
     def _keys(self) -> Any:
-        return renamed("keys", self.keys, self.candidates)
+        return renamed("keys", self.keys, self.candidates, stacklevel=6)  # whoever has called fit
 
     # ------------------------------------------------------------------ asking
 
@@ -354,7 +354,7 @@ class SplitSMC(Clusterer):
         candidates : deprecated
             The old name of ``keys``.
         """
-        return storage.load(cls, path, model, renamed("keys", keys, candidates))
+        return storage.load(cls, path, model, renamed("keys", keys, candidates, stacklevel=3))
 
     # ------------------------------------------------------------------ checks
 
@@ -448,14 +448,14 @@ class Greedy(SplitSMC):
         self.candidates = candidates
 
 
-def renamed(name: str, value: Any, old: Any) -> Any:
+def renamed(name: str, value: Any, old: Any, stacklevel: int) -> Any:
     """The value of a parameter, given under its name or under ``candidates``, the old one of ``keys``."""
     if isinstance(old, str) and old == DEPRECATED:
         return value
     if value is not None:
         raise ValueError(f"give {name} or candidates, its old name, not both")
     warnings.warn(
-        f"candidates is now called {name}, and will be gone in 0.3", DeprecationWarning, stacklevel=4
+        f"candidates is now called {name}, and will be gone in 0.3", DeprecationWarning, stacklevel=stacklevel
     )
     return old
 

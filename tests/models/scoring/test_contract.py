@@ -74,10 +74,37 @@ def test_log_likelihood_of_clusters_is_that_of_each(name):
     ("clusters", "message"),
     [
         ([[[0.0]], []], "cluster 1 is empty"),
-        ([[0.0, 1.0]], "lists of rows of numbers"),
-        ([[[0.0], [math.nan]]], "row 1, column 0 is NaN"),
+        ([[0.0, 1.0]], "cluster 0 must have rows of numbers"),
+        ([[[0.0]], [[0.0], [1.0, 2.0]]], "cluster 1 must have rows of numbers, all of one length"),
+        ([[[0.0]], [[0.0, 1.0]]], "rows of different lengths"),
+        ([[[5.0]], [[0.0], [math.nan]]], "cluster 1, row 1, column 0 is NaN"),
     ],
 )
 def test_bad_clusters_are_named(clusters, message):
     with pytest.raises(ValueError, match=message):
         pt.Gaussian().log_likelihood(clusters)
+
+
+def test_what_is_no_list_of_clusters():
+    for clusters in (None, [1.0, 2.0]):
+        with pytest.raises(TypeError, match="list of clusters"):
+            pt.Gaussian().log_likelihood(clusters)
+
+
+class Means(pt.Model):
+    """A model that does not know what nothing is."""
+
+    def statistics(self, X):
+        return np.column_stack([X[:, 0], X[:, 0] ** 2])
+
+    def log_marginal(self, totals, sizes):
+        assert (sizes > 0).all()
+        spread = totals[:, 1] / sizes - (totals[:, 0] / sizes) ** 2
+        return -2.0 - sizes - 3.0 * sizes * spread - 0.5 * np.log(sizes)
+
+
+def test_a_model_is_never_asked_for_an_empty_cluster():
+    X = np.array([[0.0], [0.2], [7.0], [0.1], [7.1], [30.0]])
+    found = pt.Gibbs(Means(), 1.0, max_sweeps=20, random_state=0).fit(X)
+    assert found.labels_.tolist() == [0, 0, 1, 0, 1, 2]
+    assert pt.SplitSMC(Means(), 1.0, 10, rejuvenation=2).fit(X).labels_.tolist() == [0, 0, 1, 0, 1, 2]

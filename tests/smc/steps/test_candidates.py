@@ -637,12 +637,14 @@ def test_the_old_name_of_keys_works_for_now(path):
     X = rows_of("gaussian")
     new = sampler_of("gaussian", "split", one_key).fit(X)
     old = pt.SplitSMC(new.model, new.alpha, new.n_particles, random_state=5, candidates=one_key)
-    with pytest.warns(DeprecationWarning, match="now called keys"):
+    with pytest.warns(DeprecationWarning, match="now called keys") as warned:
         old.fit(X)
+    assert warned[0].filename == __file__  # or Python would not show it
     assert answers(old) == answers(new)
     new.save(path)
-    with pytest.warns(DeprecationWarning, match="now called keys"):
+    with pytest.warns(DeprecationWarning, match="now called keys") as warned:
         again = pt.SplitSMC.load(path, candidates=one_key)
+    assert warned[0].filename == __file__
     assert answers(again) == answers(new)
     with pytest.raises(ValueError, match="not both"):
         pt.SplitSMC(keys="auto", candidates="auto").fit(X)

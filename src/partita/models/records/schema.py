@@ -17,7 +17,7 @@ from partita.models.records.folding import folded, words_of
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute, Category, Date, Number, Text
 from partita.models.records.kinds.text import date_parts
-from partita.models.registry import KINDS
+from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
@@ -170,9 +170,13 @@ def attribute_from(name: str, table: Any) -> Attribute | None:
     kind = given.pop("kind")
     if kind == "ignore":
         return None
-    if kind not in KINDS:
-        raise ValueError(f"attribute {name!r} has kind {kind!r}; it must be one of {kinds}")
-    allowed = parameters_of(KINDS[kind])
+    known = found(KINDS, kind)
+    if known is None:
+        raise ValueError(
+            f"attribute {name!r} has kind {kind!r}; it must be one of {kinds}, or one of your own: import the module "
+            "that registers it, or name that in PARTITA_IMPORT"
+        )
+    allowed = parameters_of(known)
     for parameter, value in given.items():
         if parameter not in allowed:
             listed = ", ".join(allowed)
@@ -182,7 +186,8 @@ def attribute_from(name: str, table: Any) -> Attribute | None:
             raise ValueError(f"attribute {name!r}: {parameter} must be {what}, got {value!r}")
         if not isinstance(value, bool | int | float) or not math.isfinite(value):
             raise ValueError(f"attribute {name!r}: {parameter} must be a finite number, got {value!r}")
-    return KINDS[kind](**given)
+    attribute: Attribute = known(**given)
+    return attribute
 
 
 def parameters_of(attribute: Any) -> list[str]:

@@ -75,9 +75,12 @@ class AdditiveScorer(Scorer):
         statistics[children, -1] = of_cluster[parents]
 
     def shrink(self, clusters: Clusters, ids: Integers, x: int, who: str) -> None:
-        statistics = clusters.statistics
-        statistics[ids, :-1] -= clusters.data[x]
-        statistics[ids, -1] = self._log_p(statistics[ids, :-1], clusters.sizes[ids], who)
+        statistics, sizes = clusters.statistics, clusters.sizes[ids]
+        statistics[ids[sizes == 0]] = 0.0  # a model need not know what nothing is
+        ids, sizes = ids[sizes > 0], sizes[sizes > 0]
+        if len(ids):
+            statistics[ids, :-1] -= clusters.data[x]
+            statistics[ids, -1] = self._log_p(statistics[ids, :-1], sizes, who)
 
     def unions(self, clusters: Clusters, first: Integers, second: Integers, who: str) -> Floats:
         totals, sizes = clusters.statistics[:, :-1], clusters.sizes

@@ -67,7 +67,7 @@ class Scorer(ABC):
     width: int
 
     def __getstate__(self) -> dict[str, Any]:
-        """For copies, which own what the clusters they go with own."""
+        """For copies: each has its own tables, if there are any; the model is shared."""
         return self.__dict__.copy()
 
     def __setstate__(self, contents: dict[str, Any]) -> None:

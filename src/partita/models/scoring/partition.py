@@ -1,7 +1,7 @@
 """A partition that changes by one observation at a time.
 
 Clusters have ids 1..n; 0 is the empty cluster, and to open a new cluster is to join it. What a model keeps of
-each cluster stands beside, under the same ids (``rows.py``, ``summaries.py``).
+each cluster stands beside, under the same ids (:mod:`~partita.models.scoring.scored`, :mod:`partita.offline.sweeps`).
 """
 
 from __future__ import annotations

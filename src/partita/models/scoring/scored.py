@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +18,7 @@ from partita.models.scoring.scorers import scorer_of
 
 
 class PartitionClusters:
-    """The clusters of a partition, as a scorer sees them; row n + 1 is free to work on."""
+    """The clusters of a partition, as a scorer sees them; the last row of statistics is free to work on."""
 
     def __init__(self, partition: Partition, data: Floats, width: int) -> None:
         n = len(partition.size)
@@ -106,24 +106,43 @@ class ScoredPartition:
 
 def log_likelihood(model: Model, clusters: Any) -> Floats:
     """See :meth:`Model.log_likelihood`."""
+    if not isinstance(clusters, Iterable) or any(not isinstance(cluster, Iterable) for cluster in clusters):
+        raise TypeError("clusters must be a list of clusters, each a list of observations")
     given = [list(cluster) for cluster in clusters]
     for k, cluster in enumerate(given):
         if not cluster:
             raise ValueError(f"cluster {k} is empty")
     if not given:
         return np.empty(0)
-    X: Any = [x for cluster in given for x in cluster]
-    if model.reads_rows:
-        X = np.array(X, np.float64)
-        if X.ndim != 2:
-            raise ValueError("clusters must be lists of rows of numbers, such as [[[0.0, 1.0], [0.2, 0.9]]]")
-        check_finite(X)
-    else:
-        X = model.validate(X)
+    checked: list[Any] = [
+        rows_of(cluster, f"cluster {k}") if model.reads_rows else cluster for k, cluster in enumerate(given)
+    ]
+    if model.reads_rows and len({rows.shape[1] for rows in checked}) > 1:
+        raise ValueError(
+            f"clusters have rows of different lengths: {sorted({rows.shape[1] for rows in checked})}"
+        )
+    X = np.concatenate(checked) if model.reads_rows else model.validate([x for c in checked for x in c])
     own = copied(model)
     own.check(n_features_of(X))
     ends = np.cumsum([len(cluster) for cluster in given]).tolist()
     return log_p_of(own, [X[start:end] for start, end in pairwise([0, *ends])])
+
+
+def rows_of(cluster: list[Any], name: str) -> Floats:
+    """A cluster's rows as finite floats; errors name the cluster and the row in it."""
+    try:
+        rows = np.array(cluster, np.float64)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"{name} must have rows of numbers, all of one length, such as [[0.0, 1.0], [0.2, 0.9]]"
+        )
+    try:
+        check_finite(rows)
+    except ValueError as error:
+        raise ValueError(f"{name}, {error}") from None
+    return rows
 
 
 def log_p_of(model: Model, clusters: Sequence[Any]) -> Floats:

@@ -23,6 +23,7 @@ from partita._core.typing import Array
 from partita.models.base import CompiledModel, Model, copied, plain
 from partita.models.black_box import BlackBox
 from partita.models.registry import MODELS
+from partita.models.registry import found as found_model
 from partita.models.scoring.black_box import BlackBoxScorer
 from partita.smc.engine import Engine
 from partita.smc.files import observations
@@ -277,7 +278,12 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
             raise FileError(
                 f"{path} was made with a model of your own: pass it, load(path, model={name}(...))"
             )
-        return MODELS[name].from_json(parameters)
+        kind = found_model(MODELS, name)
+        if kind is None:
+            raise FileError(
+                f"{path} was made with the model {name}, which is not known: import the module that registers it"
+            )
+        return kind.from_json(parameters)
     if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
         raise FileError(f"{path} was made with another model {name}, not {type(given).__name__}")
     if parameters is not None and _parameters(given) != parameters:

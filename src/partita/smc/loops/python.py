@@ -206,7 +206,7 @@ def count_observation(state):
 
 @kernel
 def detach_if_room(state, x):
-    """:func:`~partita.smc.moves.remove.detach`, told apart by an empty matrix if there is no room."""
+    """:func:`~partita.smc.moves.remove.detach`, and whether there was room for it."""
     if room_to_remove(state, x):
         return True, detach(state, x)
     nothing = np.empty(0, np.int64)

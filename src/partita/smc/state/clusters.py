@@ -1,4 +1,4 @@
-"""The clusters of a state, as a scorer sees them (:class:`partita.models.scoring.Clusters`)."""
+"""The clusters of a state, as a scorer sees them (:class:`partita.models.scoring.contract.Clusters`)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from partita._core.typing import Integers
 from partita.models.base import Model
 
 Keys = tuple[Integers, Integers]  # where the codes of each row start and the last one's end, and the codes
-EVERYTHING: Keys = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # no candidates in use: meet them all
+EVERYTHING: Keys = (np.zeros(0, np.int64), np.zeros(0, np.int64))  # no keys in use: meet them all
 
 
 def key_function(keys: Any, model: Model) -> Callable[[Any], Keys] | None:

@@ -81,7 +81,7 @@ def write(state, x, joint, pooled, kept):
 def observe(state, family, x):
     """Let observation ``x`` join the state, given the gains (paper, algorithm 1)."""
     home = find_home(state, family, x)
-    joint, pooled, kept = nothing_to_join(), 0, 1
+    joint, pooled, kept = nothing_to_join(), 1, 1
     if home >= 0:
         drop_none(state)
         decided, refill = False, True
@@ -111,7 +111,7 @@ def observe_at_random(state, family, x):
     """:func:`observe` with the resampling or merging that draws at random."""
     random = state.random
     home = find_home(state, family, x)
-    joint, pooled, kept = nothing_to_join(), 0, 1
+    joint, pooled, kept = nothing_to_join(), 1, 1
     if home >= 0:
         drop_none(state)
         decided, refill = False, True
@@ -200,7 +200,10 @@ def stream(state, family, end):
 
 @kernel
 def stream_at_random(state, family, end):
-    """:func:`stream` with the resampling or merging that draws at random."""
+    """:func:`stream` with the resampling or merging that draws at random: apart, so that most need not compile it.
+
+    Nobody names its clusters, and nothing is left out when it is loaded.
+    """
     while state.n_observations < end:
         x = state.n_observations
         find_candidates(state, x)

@@ -51,7 +51,7 @@ class Attribute:
     @classmethod
     def _entries(cls) -> list[tuple[dict[Any, Any], Any]]:
         """Where ``register`` writes it: its name in schemas, and its kernel."""
-        if not isinstance(getattr(cls, "kind", None), str):
+        if not (isinstance(getattr(cls, "kind", None), str) and cls.kind):
             raise TypeError(f"{cls.__name__} has no kind, its name in a schema: see docs/extending.md")
         if (cls.family_class is None) != (cls.log_values is None):
             raise TypeError(f"{cls.__name__} needs both family_class and log_values, or neither")
