@@ -1,32 +1,60 @@
-"""Empirical Bayes for records: how frequent values are among entities, and how much entities vary.
+"""Empirical Bayes for records: how alike the values of one entity are, and those of different ones.
 
-Given clusters, each value's count is the number of clusters that have it, for that is how often the base of
-an urn was drawn from; each attribute learns its own hyperparameters (``Attribute.learnt_from``), and
-:mod:`partita.models.records.entity_types` which attributes go together. Without labels, clustering a sample and
-learning from its clusters take turns, beginning with plain frequencies.
+Given clusters of a sample, each attribute learns m, how alike the values of an entity are, and from pairs of different
+clusters u, how alike those of strangers are; in how many entities each value occurs; and its weight. Columns whose
+evidence goes together among strangers (a city and its postcodes) count for less: with correlations ρ the weight of a
+column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included.
+
+Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points, since
+what is taken for strangers makes agreement look common, and so all alone stays alone. So it begins with several
+guesses of how many records an entity has, s, under which a value of so many others is no coincidence, and the
+likeliest outcome is kept: the one with the highest
+
+    J = log p(partition) + Σ_a w_a·[evidence of the clusters + Σ_records log(share of entities that have its value)].
+
+The guesses are multiples of how often values repeat, in the median attribute: in a table without duplicates that is
+hardly ever.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from scipy.special import gammaln, logsumexp
 
 from partita._core.checks import label_codes
-from partita._core.typing import Array, Integers
-from partita.models.records.entity_types import Types, learnt_types, mentions_of
+from partita._core.concentration import alpha_for
+from partita._core.typing import Array, Floats, Integers
+from partita.learning.pairs import (
+    Sample,
+    between_counts,
+    improve,
+    pair_evidence,
+    within_counts,
+    write_evidence,
+    write_levels,
+)
+from partita.models.records.comparisons.family import LEVELS
+from partita.models.records.comparisons.vocabulary import SMOOTHING
+from partita.models.records.entity_types import Types, learnt_types, log_joint, mentions_of
+from partita.models.records.kinds.attribute import AGREEMENT
 from partita.models.records.record import Record
 from partita.models.registry import learn
-from partita.smc.sampler import SplitSMC
 
-PASSES = 3  # of clustering and learning in turn
-SAMPLE = 2000  # fragments that are clustered to learn from
-PARTICLES = 5
-EXACT = 500  # fragments up to which a sample is clustered without candidates
+SAMPLE = 1000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
+GUESSES = (1.0, 4.0, 16.0)  # of the records of an entity, in multiples of how often values repeat
+REPEATED = 0.6  # of an entity's values are the same
+TURNS = 4  # of clustering and learning
+BELIEF = 30.0  # comparisons behind the prior of m
+CORRELATION = 0.1  # of two columns, if nothing is known
+PAIRS = 30_000  # of strangers, to see which columns go together
+DOUBT = 200.0  # pairs behind the prior of a correlation
+REFERENCES = 300  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -35,29 +63,243 @@ Pairs = list[list[tuple[int, str]]]
 def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
     """See :meth:`Record.fit_prior`."""
     fragments = model.validate(X)
-    reader = clone(model)
-    reader.check(1)
-    pairs: Pairs = [sorted(set(reader._pairs(fragment))) for fragment in fragments]
-    occurrences: list[Counter[str]] = [Counter() for _ in reader._models]
+    names, attributes = model._modelled()
+    pairs: Pairs = [sorted(set(fragment.pairs)) for fragment in fragments]
+    occurrences: list[Counter[str]] = [Counter() for _ in attributes]
     for said in pairs:
         for a, value in said:
             occurrences[a][value] += 1
-    if labels is not None:
+    counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, occurrences, strict=True)]
+    if labels is None:
+        rows = neighbourhoods(pairs, occurrences)
+        own = [pairs[row] for row in rows]
+        learner = Learner(names, counted, own, model.rate)
+        found = learner.clusters()
+    else:
         codes = label_codes("labels", labels)
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
-        return learnt(model, pairs, pairs, codes, occurrences)
-    rows = neighbourhoods(pairs, occurrences)
-    sample, own = [fragments[row] for row in rows], [pairs[row] for row in rows]
-    model = learnt(model, pairs, pairs, np.arange(len(pairs)), occurrences, urns=False)
-    keys = "auto" if len(rows) > EXACT else None
-    for _ in range(PASSES):
-        sampler = SplitSMC(model, n_particles=PARTICLES, keys=keys, random_state=0).fit(sample)
-        sampler.refine(1)
-        model = learnt(model, pairs, own, sampler.labels_, occurrences)
-    return model
+        rows = labelled_sample(codes)
+        own, found = [pairs[row] for row in rows], np.unique(codes[rows], return_inverse=True)[1]
+        learner = Learner(names, counted, own, model.rate)
+    prior = learner.prior(found)
+    clusters = values_of_clusters(own, found, len(attributes))
+    fitted = dict(model.attributes)
+    for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
+        counts = counts_among_entities(occurrences[a], clusters[a])
+        fitted[name] = replace(
+            attribute.with_corpus(counts).learnt_from(clusters[a]),
+            agreement=tuple(prior.agreement[a].tolist()),
+            weight=float(prior.weights[a]),
+            references=references(clusters[a]),
+        )
+    mentioned = Counter(a for said in pairs for a in {a for a, _ in said})
+    presence = {name: mentioned[a] / len(pairs) for a, name in enumerate(names)}
+    if model.rate == 0:
+        return type(model)(fitted, model.rate, presence)
+    types, rate = learnt_types(mentions_of(own, found, len(names)))
+    return type(model)(fitted, rate, presence, named(types, names))
 
 
+class Prior(NamedTuple):
+    """What clusters of the sample teach."""
+
+    agreement: Floats  # of each attribute and level
+    weights: Floats  # of each attribute
+    evidence: Floats  # of each attribute and pair of values, as :class:`Sample` has the levels
+    kinds: Floats  # of each pair of records: what it says that they mention the attributes that they do
+    base: Floats  # of each attribute: Σ log(share of entities that have a record's value)
+
+
+class Learner:
+    """A sample of records, with all its values compared."""
+
+    def __init__(self, names: list[str], attributes: list[Any], pairs: Pairs, rate: float) -> None:
+        self.pairs, self.n, self.n_attributes, self.rate = pairs, len(pairs), len(attributes), rate
+        reader = Record(dict(zip(names, attributes, strict=True)))
+        reader.check(1)
+        vocabulary, ids = reader._vocabulary, [dict[str, int]() for _ in attributes]
+        items = [(row, a, ids[a].setdefault(value, len(ids[a]))) for row, said in enumerate(pairs) for a, value in said]
+        self.record, self.attribute, self.value = np.array(items, np.int64).reshape(-1, 3).T.copy()
+        features = [np.array([vocabulary.value(a, value) for value in own], np.int64) for a, own in enumerate(ids)]
+        distinct = np.array([len(own) for own in ids], np.int64)
+        offset = np.concatenate([[0], np.cumsum(distinct**2)])
+        levels = np.zeros(offset[-1], np.int8)
+        family = vocabulary.family()
+        for a in range(self.n_attributes):
+            write_levels(family, features[a], a, levels[offset[a] : offset[a + 1]])
+        starts = np.searchsorted(self.record, np.arange(self.n + 1))
+        self.sample = Sample(starts, self.attribute, self.value, distinct, offset, levels)
+        self.of = [np.flatnonzero(self.attribute == a) for a in range(self.n_attributes)]
+        self.present = np.zeros((self.n, self.n_attributes))
+        self.present[self.record, self.attribute] = 1.0
+
+    # ------------------------------------------------------------------ learning
+
+    def prior(self, labels: Integers) -> Prior:
+        """What clusters teach."""
+        agreement, base = np.empty((self.n_attributes, LEVELS)), np.zeros(self.n_attributes)
+        evidence = np.zeros(len(self.sample.levels))
+        for a, items in enumerate(self.of):
+            agreement[a] = self.agreement_of(a, items, labels)
+            holders, log_u = self.strangers(a, items, labels)
+            write_evidence(self.sample, a, np.log(agreement[a]), log_u, evidence)
+            if len(items):
+                base[a] = np.log(holders[self.value[items]] / holders.sum()).sum()
+        weights = self.weights(evidence, labels)
+        return Prior(agreement, weights, evidence, self.kinds(labels), base)
+
+    def agreement_of(self, a: int, items: Integers, labels: Integers) -> Floats:
+        """m of an attribute."""
+        order = items[np.argsort(labels[self.record[items]], kind="stable")]
+        of = labels[self.record[order]]
+        ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
+        counts = np.zeros(LEVELS)
+        within_counts(self.sample, a, self.record[order], self.value[order], ends, counts)
+        found: Floats = (counts + BELIEF * np.array(AGREEMENT)) / (counts.sum() + BELIEF)
+        return found
+
+    def strangers(self, a: int, items: Integers, labels: Integers) -> tuple[Floats, Floats]:
+        """In how many clusters each value of an attribute is, and log u of each value and level."""
+        n = self.sample.distinct[a]
+        holders, counts = np.zeros(n), np.zeros((n, LEVELS))
+        listed = np.unique(np.column_stack([labels[self.record[items]], self.value[items]]), axis=0)
+        between_counts(self.sample, a, listed[:, 0].copy(), listed[:, 1].copy(), counts, holders)
+        return holders, log_shares(counts, holders)
+
+    def weights(self, evidence: Floats, labels: Integers) -> Floats:
+        """What each attribute's evidence counts, by how it goes together with that of others among strangers."""
+        generator = np.random.default_rng(0)
+        first, second = generator.integers(self.n, size=(2, PAIRS))
+        strangers = labels[first] != labels[second]
+        first, second = first[strangers], second[strangers]
+        said, known = np.zeros((2, len(first), self.n_attributes))
+        pair_evidence(self.sample, evidence, first, second, said, known)
+        together = known.T @ known
+        n = np.maximum(together, 1.0)
+        mean = (said.T @ known) / n
+        covariance = (said.T @ said) / n - mean * mean.T
+        variance = ((said**2).T @ known) / n - mean**2
+        scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
+        correlation = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
+        correlation = np.maximum((together * correlation + DOUBT * CORRELATION) / (together + DOUBT), 0.0)
+        beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
+        np.fill_diagonal(correlation, 1.0)
+        np.fill_diagonal(beside, 1.0)
+        found: Floats = 1.0 / (correlation * beside).sum(axis=1)
+        return found
+
+    def kinds(self, labels: Integers) -> Floats:
+        """What it says of two records that they mention the attributes that they do: the odds of one type."""
+        if self.rate == 0:
+            return np.zeros((self.n, self.n))
+        types, rate = learnt_types(mentions_of(self.pairs, labels, self.n_attributes))
+        if len(types.weights) == 1:
+            return np.zeros((self.n, self.n))
+        joint = log_joint(mentions_of(self.pairs, np.arange(self.n), self.n_attributes), types, rate)
+        of_type = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        found: Floats = np.log(np.maximum((of_type / types.weights) @ of_type.T, 1e-6))
+        return found
+
+    # ------------------------------------------------------------------ clustering
+
+    def clusters(self) -> Integers:
+        """The likeliest of the clusterings that learning arrives at."""
+        best, found = -np.inf, np.arange(self.n)
+        nothing = self.prior(found).base
+        for guess in GUESSES:
+            size = float(np.clip(guess * self.repeats() / REPEATED, 0.3, max(self.n / 4, 0.3)))
+            labels = self.first_clusters(size)
+            score = -np.inf
+            for turn in range(TURNS + 1):
+                prior = self.prior(labels)
+                rounds = 1 if turn < TURNS else 0
+                labels, evidence = self.improved(prior, log_alpha(labels), labels, rounds, turn)
+                if turn == TURNS:
+                    score = log_partition(labels) + float(
+                        (prior.weights * (evidence[:-1] + prior.base - nothing)).sum() + evidence[-1]
+                    )
+            if score > best:
+                best, found = score, labels
+        return found
+
+    def repeats(self) -> float:
+        """How many others have a record's value, on average: in the median attribute, by how often it is mentioned."""
+        found, mentioned = np.zeros(self.n_attributes), self.present.sum(axis=0)
+        for a, items in enumerate(self.of):
+            counts = np.bincount(self.value[items])
+            found[a] = (counts * (counts - 1)).sum() / max(len(items), 1)
+        order = np.argsort(found)
+        reached = np.cumsum(mentioned[order])
+        return float(found[order][np.searchsorted(reached, reached[-1] / 2)])
+
+    def first_clusters(self, size: float) -> Integers:
+        """Clusters if entities have about so many records besides one: then as many that agree are no coincidence."""
+        evidence, mentioned = np.zeros(len(self.sample.levels)), self.present.sum(axis=0)
+        for a, items in enumerate(self.of):
+            n, offset = self.sample.distinct[a], self.sample.offset[a]
+            occurrences = np.bincount(self.value[items], minlength=n).astype(float)
+            levels = self.sample.levels[offset : offset + n * n].reshape(n, n)
+            counts = np.column_stack([(levels == at) @ occurrences for at in range(LEVELS)])
+            counts[:, -1] -= 1.0
+            own = size * mentioned[a] / self.n * np.array(AGREEMENT)
+            counts = np.maximum(counts - own, 0.0)
+            write_evidence(self.sample, a, np.log(AGREEMENT), log_shares(counts, occurrences), evidence)
+        mean = float(self.present.sum(axis=1).mean())
+        weights = np.full(self.n_attributes, 1.0 / (1.0 + CORRELATION * max(mean - 1.0, 0.0)))
+        prior = Prior(np.zeros(0), weights, evidence, np.zeros((self.n, self.n)), np.zeros(0))
+        return self.improved(prior, math.log(self.n / size), np.arange(self.n), 2, TURNS)[0]
+
+    def improved(
+        self, prior: Prior, concentration: float, labels: Integers, rounds: int, seed: int
+    ) -> tuple[Integers, Floats]:
+        """Better clusters under a prior, and the evidence of each attribute, and of what is mentioned, for them."""
+        generator = np.random.default_rng(seed)
+        orders = np.array([generator.permutation(self.n) for _ in range(rounds)], np.int64).reshape(rounds, self.n)
+        labels = labels.copy()
+        evidence = improve(self.sample, prior.evidence, prior.kinds, prior.weights, concentration, labels, orders)
+        return np.unique(labels, return_inverse=True)[1], evidence
+
+
+def log_shares(counts: Floats, holders: Floats) -> Floats:
+    """log u by value and level, from how many strangers are alike to each value; see ``References``."""
+    overall = holders @ counts
+    overall = (overall + 0.5 / LEVELS) / (overall.sum() + 0.5)
+    counts = counts.copy()
+    counts[:, -1] = np.maximum(counts[:, -1], 1.0)
+    found: Floats = np.log((counts + SMOOTHING * overall) / (counts.sum(axis=1, keepdims=True) + SMOOTHING))
+    return found
+
+
+def log_alpha(labels: Integers) -> float:
+    """The concentration that fits clusters."""
+    return math.log(alpha_for(float(labels.max() + 1), float(len(labels))))
+
+
+def log_partition(labels: Integers) -> float:
+    """log-probability of a partition under the Dirichlet process that fits it best (Ewens)."""
+    sizes, alpha = np.bincount(labels), math.exp(log_alpha(labels))
+    rising = gammaln(alpha + len(labels)) - gammaln(alpha)
+    return float(len(sizes) * math.log(alpha) + gammaln(sizes).sum() - rising)
+
+
+def references(clusters: list[Counter[str]]) -> tuple[str, ...]:
+    """One value each of some entities."""
+    generator = np.random.default_rng(0)
+    chosen = generator.permutation(len(clusters))[:REFERENCES]
+    return tuple(sorted(clusters[c])[int(generator.integers(len(clusters[c])))] for c in chosen.tolist())
+
+
+def labelled_sample(codes: Integers) -> list[int]:
+    """Rows of whole clusters, as many as are learnt from."""
+    rows: list[int] = []
+    order = np.argsort(codes, kind="stable")
+    of_clusters = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    for c in np.random.default_rng(0).permutation(len(of_clusters)).tolist():
+        if rows and len(rows) + len(of_clusters[c]) > SAMPLE:
+            continue
+        rows += of_clusters[c].tolist()
+    return sorted(rows)
 def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> list[int]:
     """Rows of a sample that has many fragments of the same entities: those that share a rare value."""
     if len(pairs) <= SAMPLE:
@@ -74,30 +316,6 @@ def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> list[int]:
         if len(chosen) >= SAMPLE:
             break
     return sorted(chosen)
-
-
-def learnt(
-    model: Any,
-    everything: Pairs,
-    said: Pairs,
-    labels: Integers,
-    occurrences: list[Counter[str]],
-    urns: bool = True,
-) -> Any:
-    """The model with what these clusters teach."""
-    names, attributes = model._modelled()
-    clusters = values_of_clusters(said, labels, len(attributes))
-    fitted = dict(model.attributes)
-    for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
-        counts = counts_among_entities(occurrences[a], clusters[a])
-        attribute = attribute.with_corpus(counts)
-        fitted[name] = attribute.learnt_from(clusters[a]) if urns else attribute
-    mentioned = Counter(a for pairs in everything for a in {a for a, _ in pairs})
-    presence = {name: mentioned[a] / len(everything) for a, name in enumerate(names)}
-    if not urns or model.rate == 0:
-        return type(model)(fitted, model.rate, presence)
-    types, rate = learnt_types(mentions_of(said, labels, len(names)))
-    return type(model)(fitted, rate, presence, named(types, names))
 
 
 def named(types: Types, names: list[str]) -> list[tuple[float, dict[str, float]]]:

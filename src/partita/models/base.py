@@ -171,16 +171,16 @@ class CompiledModel(Model):
         """The model that :meth:`to_json` was called on; an error of any kind if it cannot be."""
         return cls(**kept)
 
-    def kept_tables(self, family: Any) -> tuple[Integers, Integers]:
+    def kept_tables(self, family: Any) -> tuple[Integers, Floats, Integers]:
         """Of a family with tables: their contents, as plain arrays."""
         raise TypeError(
-            f"{type(self).__name__} must define kept_tables(family) and with_tables(family, pool, free)"
+            f"{type(self).__name__} must define kept_tables(family) and with_tables(family, pool, sums, free)"
         )
 
-    def with_tables(self, family: Any, pool: Integers, free: Integers) -> Any:
+    def with_tables(self, family: Any, pool: Integers, sums: Floats, free: Integers) -> Any:
         """The family with tables of such contents."""
         raise TypeError(
-            f"{type(self).__name__} must define kept_tables(family) and with_tables(family, pool, free)"
+            f"{type(self).__name__} must define kept_tables(family) and with_tables(family, pool, sums, free)"
         )
 
     def held(self, X: Any) -> list[Any]:

@@ -20,6 +20,7 @@ from partita.models.records.corpus import END, LONGEST, START, UNKNOWN
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text, check_fragments
 from partita.models.records.text_model import TextModel
+from partita.models.records.urns import KERNELS, UrnFamily
 from partita.models.records.vocabulary import Vocabulary
 from partita.models.registry import register
 
@@ -61,6 +62,9 @@ class Ngram(TextModel):
     >>> pt.SplitSMC(pt.BlackBox(score, surrogate), alpha=1.0).fit_predict(fragments)
     array([0, 0, 1, 0, 1])
     """
+
+    family_class = UrnFamily
+    kernels = KERNELS
 
     def __init__(
         self,

@@ -11,10 +11,12 @@ from scipy.special import gammaln, logsumexp
 
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
+from partita.models.records.comparisons import KERNELS, ComparisonFamily
+from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
+from partita.models.records.tables import WIDTH
 from partita.models.records.text_model import TextModel
-from partita.models.records.vocabulary import Vocabulary
 from partita.models.registry import register
 
 OTHER = "*"  # the attribute that stands for those not in the schema
@@ -51,6 +53,10 @@ class Record(TextModel):
     >>> pt.SplitSMC(model, alpha=0.2).fit_predict(fragments)
     array([0, 1, 0, 1])
     """
+
+    family_class = ComparisonFamily
+    kernels = KERNELS
+    keeps_sums = True
 
     def __init__(
         self,
@@ -130,10 +136,10 @@ class Record(TextModel):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
         self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
-        self._vocabulary = Vocabulary(models, self._expected(names))
+        self._vocabulary = ComparedValues(models, self._expected(names))
 
     def _expected(self, names: list[str]) -> Floats:
-        """Of each type what the kernels need to know; see ``UrnFamily.presence``."""
+        """Of each type what the kernels need to know; see ``ComparisonFamily.presence``."""
         types = [(1.0, self.presence or {})] if self.types is None else self.types
         weights = [weight for weight, _ in types]
         if not all(isinstance(weight, int | float) and weight > 0.0 for weight in weights) or not (
@@ -159,6 +165,9 @@ class Record(TextModel):
         if not kept:
             raise ValueError("Record needs an attribute that is not ignored")
         return list(kept), list(kept.values())
+
+    def width(self, n_features: int) -> int:
+        return WIDTH + len(self._vocabulary.presence)
 
     def log_presence(self, mentions: Integers, size: int) -> float:
         """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).

@@ -6,13 +6,14 @@ import json
 import math
 import tomllib
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from partita.models.base import plain
+from partita.models.records.corpus import Corpus
 from partita.models.records.folding import folded, words_of
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute, Category, Date, Number, Text
@@ -23,6 +24,7 @@ LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
 FEW = 50  # different values up to which an attribute is a category
 NAMES = ("name", "full name", "label", "title")  # attributes that are names, however few there are
+LEARNT = ("corpus", "references")  # what only learning gives an attribute
 USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 
@@ -45,7 +47,7 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     if not names:
         raise ValueError("there is nothing to infer a schema from: no fragment says anything")
     if len(names) == 1:
-        return {name: Text(letters=2, strength=0.3, split=False) for name in names}
+        return {name: Text() for name in names}
     repeated = repetitions(looked_at, list(names))
     usual = set(usual_attributes(looked_at, list(names)))
     found: dict[str, Attribute | None] = {
@@ -181,18 +183,21 @@ def attribute_from(name: str, table: Any) -> Attribute | None:
         if parameter not in allowed:
             listed = ", ".join(allowed)
             raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {listed}")
-        if isinstance(value, bool) != (parameter == "split"):
-            what = "true or false" if parameter == "split" else "a number"
+        several = isinstance(getattr(known, parameter, None), tuple)
+        numbers = value if several and isinstance(value, list) else [value]
+        if not all(
+            isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in numbers
+        ):
+            what = "finite numbers in a list" if several else "a finite number"
             raise ValueError(f"attribute {name!r}: {parameter} must be {what}, got {value!r}")
-        if not isinstance(value, bool | int | float) or not math.isfinite(value):
-            raise ValueError(f"attribute {name!r}: {parameter} must be a finite number, got {value!r}")
+        given[parameter] = tuple(value) if several else value
     attribute: Attribute = known(**given)
     return attribute
 
 
 def parameters_of(attribute: Any) -> list[str]:
     """The names of an attribute's hyperparameters."""
-    return [entry.name for entry in fields(attribute) if entry.name != "corpus"]
+    return [entry.name for entry in fields(attribute) if entry.name not in LEARNT]
 
 
 # ---------------------------------------------------------------------- JSON
@@ -203,7 +208,11 @@ def to_json(model: Any) -> dict[str, Any]:
     attributes = {
         name: None
         if attribute is None
-        else {"kind": attribute.kind, "corpus": attribute.corpus.counts}
+        else {
+            "kind": attribute.kind,
+            "corpus": attribute.corpus.counts,
+            "references": list(attribute.references),
+        }
         | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
         for name, attribute in (model.attributes or {}).items()
     }
@@ -223,11 +232,13 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             attributes[name] = None
             continue
         given = dict(table)
-        counts = given.pop("corpus")
+        counts, references = given.pop("corpus"), given.pop("references")
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
-        attributes[name] = None if attribute is None else attribute.with_corpus(counts)
+        if not all(isinstance(value, str) for value in references):
+            raise ValueError(f"attribute {name!r}: the references make no sense")
+        attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references))
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
     model = kind(attributes, contents["rate"], contents["presence"], types)
     model.check(1)

@@ -27,9 +27,11 @@ LOG_SIZE, START, CAPACITY, USED, SIZE = range(5)
 WIDTH = 5
 SMALLEST = 8
 COUNT = (1 << 32) - 1
+COMPARED = 1 << 16  # pairs of values that are remembered
 
 FIELDS = [
     ("pool", types.int64[::1]),
+    ("sums", types.float64[::1]),  # beside each entry a number, for models that keep sums; else empty
     ("end", types.int64),
     ("free", types.int64[::1]),  # by log₂ of the size: the first free piece; in it is where the next one is
     # Working memory of a text or record family:
@@ -42,7 +44,10 @@ FIELDS = [
     ("empty", types.float64[::1]),
     ("found", types.int64[:, ::1]),  # values of a cluster and their counts
     ("chosen", types.int64[:, ::1]),  # those of one attribute: without the observation, and with it
-    ("near", types.int64[:, ::1]),  # pairs of values, and how many edits they are apart
+    ("near", types.int64[::1]),  # pairs of values that were compared last,
+    ("evidence", types.float64[::1]),  # and what came of it
+    ("group_of", types.int64[::1]),  # of each attribute: its group in the observation, or −1
+    ("shared", types.float64[::1]),  # of each group: the evidence of the observation's values and the cluster's
 ]
 
 
@@ -64,16 +69,18 @@ TABLES = TablesType(FIELDS)
 
 
 @kernel
-def new_tables():
-    """An empty pool."""
+def new_tables(keeps_sums):
+    """An empty pool, with a number beside each entry or without."""
     tables = structref.new(TABLES)
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
+    tables.sums = np.zeros(1024 if keeps_sums else 0)
     tables.free = np.full(40, -1, np.int64)
     tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
     tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
     tables.groups, tables.empty = np.empty((16, 5), np.int64), np.empty(16)
     tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
-    tables.near = np.zeros((4096, 2), np.int64)
+    tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
+    tables.group_of, tables.shared = np.full(16, -1, np.int64), np.zeros(16)
     return tables
 
 
@@ -97,6 +104,16 @@ def count_of(pool, start, capacity, feature):
         if entry == 0:
             return np.int64(0)
         at = (at + 1) & mask
+
+
+@inner
+def slot_of(pool, start, capacity, feature):
+    """Where in the pool a feature of a table is; it must be there."""
+    mask = capacity - 1
+    at = place(feature, mask)
+    while pool[start + at] >> 32 != feature:
+        at = (at + 1) & mask
+    return start + at
 
 
 @inner
@@ -132,11 +149,23 @@ def allocate(tables, capacity):
             for k in range(start):
                 larger[k] = old[k]
             tables.pool = larger
+            if tables.sums.shape[0] > 0:
+                more, few = np.zeros(larger.shape[0]), tables.sums
+                for k in range(start):
+                    more[k] = few[k]
+                tables.sums = more
         tables.end = start + capacity
-    pool = borrowed(tables.pool)
+    clear(borrowed(tables.pool), borrowed(tables.sums), start, capacity)
+    return start
+
+
+@inner
+def clear(pool, sums, start, capacity):
+    """Free all entries of a piece; the sum beside a free one is 0."""
     for k in range(start, start + capacity):
         pool[k] = 0
-    return start
+        if sums.shape[0] > 0:
+            sums[k] = 0.0
 
 
 @inner
@@ -164,18 +193,22 @@ def copy_table(tables, statistics, child, parent, extra):
     start = own_start
     if capacity < needed or capacity > 4 * needed:
         start, capacity = allocate(tables, needed), np.int64(needed)
-    pool = borrowed(tables.pool)
+    pool, sums = borrowed(tables.pool), borrowed(tables.sums)
+    keeps_sums = sums.shape[0] > 0
     if capacity == old_capacity:
         for k in range(capacity):
             pool[start + k] = pool[old_start + k]
+            if keeps_sums:
+                sums[start + k] = sums[old_start + k]
     else:
-        for k in range(start, start + capacity):
-            pool[k] = 0
+        clear(pool, sums, start, capacity)
         used = np.int64(0)
         for k in range(old_start, old_start + old_capacity):
             entry = pool[k]
             if entry & COUNT:
                 used += add(pool, start, capacity, entry >> 32, entry & COUNT)
+                if keeps_sums:
+                    sums[slot_of(pool, start, capacity, entry >> 32)] = sums[k]
     if own_capacity and start != own_start:
         release(tables, own_start, own_capacity)
     statistics[child, START], statistics[child, CAPACITY] = start, capacity
@@ -184,18 +217,19 @@ def copy_table(tables, statistics, child, parent, extra):
 
 @kernel
 def kept_tables(tables):
-    """Copies of what tables are made from: the pool as far as it is in use, and its free pieces."""
-    return tables.pool[: tables.end].copy(), tables.free.copy()
+    """Copies of what tables are made from: the pool and its sums as far as it is in use, and its free pieces."""
+    return tables.pool[: tables.end].copy(), tables.sums[: tables.end].copy(), tables.free.copy()
 
 
 @kernel
-def fill_tables(tables, pool, free):
+def fill_tables(tables, pool, sums, free):
     """Write contents that :func:`kept_tables` has returned."""
-    tables.pool, tables.end, tables.free = pool.copy(), pool.shape[0], free.copy()
+    tables.pool, tables.sums, tables.end, tables.free = pool.copy(), sums.copy(), pool.shape[0], free.copy()
 
 
-def filled_tables(pool: Any, free: Any) -> Any:
+def filled_tables(pool: Any, sums: Any, free: Any, keeps_sums: bool) -> Any:
     """Tables with such contents, and working memory of their own."""
-    tables = new_tables()
-    fill_tables(tables, pool, free)
+    tables = new_tables(keeps_sums)
+    if len(pool):
+        fill_tables(tables, pool, sums, free)
     return tables

@@ -8,18 +8,15 @@ from typing import Any, ClassVar
 from partita._core.typing import Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.records.tables import WIDTH, filled_tables, kept_tables
-from partita.models.records.urns import KERNELS, UrnFamily
-from partita.models.records.vocabulary import Vocabulary
 
 
 class TextModel(CompiledModel):
     """Base of the models whose clusters are tables of counts of values, words and letters."""
 
-    family_class = UrnFamily
-    kernels = KERNELS
     reads_rows: ClassVar[bool] = False
     always_possible: ClassVar[bool] = True  # whatever is said, it has a probability
-    _vocabulary: Vocabulary
+    keeps_sums: ClassVar[bool] = False  # whether tables have numbers beside their counts
+    _vocabulary: Any
 
     def _pairs(self, observation: Any) -> Iterable[tuple[int, str]]:
         """What a validated observation says: attributes, by number, and values."""
@@ -31,24 +28,24 @@ class TextModel(CompiledModel):
     def encode(self, X: Any) -> Floats:
         return self._vocabulary.encode([self._pairs(observation) for observation in X])
 
-    def family(self, n_features: int) -> UrnFamily:
+    def family(self, n_features: int) -> Any:
         return self._vocabulary.family()
 
-    def after_encoding(self, family: UrnFamily) -> UrnFamily:
+    def after_encoding(self, family: Any) -> Any:
         return self._vocabulary.family(family.tables)
 
     def width(self, n_features: int) -> int:
-        return WIDTH + len(self._vocabulary.presence)
+        return WIDTH
 
     def keys(self, X: Any) -> tuple[Integers, Integers]:
         """Keys of candidates: values and words, and how words begin, of each attribute."""
         return self._vocabulary.keys([self._pairs(observation) for observation in X])
 
-    def kept_tables(self, family: UrnFamily) -> tuple[Integers, Integers]:
+    def kept_tables(self, family: Any) -> tuple[Integers, Floats, Integers]:
         """The contents of a family's tables, as plain arrays."""
-        found: tuple[Integers, Integers] = kept_tables(family.tables)
+        found: tuple[Integers, Floats, Integers] = kept_tables(family.tables)
         return found
 
-    def with_tables(self, family: UrnFamily, pool: Integers, free: Integers) -> UrnFamily:
+    def with_tables(self, family: Any, pool: Integers, sums: Floats, free: Integers) -> Any:
         """The family with tables of such contents."""
-        return family._replace(tables=filled_tables(pool, free))
+        return family._replace(tables=filled_tables(pool, sums, free, self.keeps_sums))

@@ -10,7 +10,6 @@ import numpy as np
 from partita._core.hashing import code_of
 from partita._core.typing import Array, Floats, Integers
 from partita.models.records.corpus import END, LONGEST, START
-from partita.models.records.kinds.value import TRUE_VALUE, spelled
 from partita.models.records.tables import new_tables
 from partita.models.records.urns import family as urns
 
@@ -39,31 +38,62 @@ class Growing:
         return self.array[: self.n]
 
 
-class Vocabulary:
+class Numbered:
+    """Values of attributes as numbered features, in observations and as keys."""
+
+    def __init__(self, attributes: list[Any]) -> None:
+        self.attributes = attributes
+        self.items = Growing(np.int64)
+        self.key_cache: dict[tuple[int, str], tuple[int, ...]] = {}
+
+    def value(self, a: int, value: Any) -> int:
+        """The feature of a value of attribute ``a``."""
+        raise NotImplementedError
+
+    def encode(self, observations: Iterable[Iterable[tuple[int, str]]]) -> Floats:
+        """Store observations, given as attributes and values; returns where each begins and ends."""
+        ends = [self.items.n]
+        for pairs in observations:
+            features = {(a, self.value(a, value)) for a, value in pairs}
+            self.items.extend([feature for _, feature in sorted(features)])
+            ends.append(self.items.n)
+        return np.column_stack([ends[:-1], ends[1:]]).astype(np.float64)
+
+    def keys(self, observations: Iterable[Iterable[tuple[int, str]]]) -> tuple[Integers, Integers]:
+        """Keys of observations, one after the other, and where each observation's begin."""
+        starts: list[int] = [0]
+        keys: list[int] = []
+        for pairs in observations:
+            keys += sorted({key for a, value in pairs for key in self._keys(a, value)})
+            starts.append(len(keys))
+        return np.array(starts, np.int64), np.array(keys, np.int64)
+
+    def _keys(self, a: int, value: str) -> tuple[int, ...]:
+        known = self.key_cache.get((a, value))
+        if known is None:
+            texts = {f"{a}={value}"}
+            words = self.attributes[a].words(value)
+            for word in words if len(words) > 1 else value[:LONGEST].split(" "):
+                texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
+            known = tuple(code_of(text.encode("utf-8", "surrogatepass")) for text in texts)
+            self.key_cache[a, value] = known
+        return known
+
+
+class Vocabulary(Numbered):
     """Features of all attributes, numbered through from 1."""
 
-    def __init__(self, attributes: list[Any], presence: Array | None = None) -> None:
-        self.attributes = attributes
+    def __init__(self, attributes: list[Any]) -> None:
+        super().__init__(attributes)
         self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
         self.base = Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
-        self.parts, self.items = Growing(np.int64), Growing(np.int64)
-        self.key_cache: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.parts = Growing(np.int64)
         self.ids: list[dict[Any, int]] = [{} for _ in attributes]
         self.letters: list[dict[str, int]] = [{} for _ in attributes]
-        self._new(urns.TOTAL, 0, 0.0)  # of mentions
         self.totals = np.array(
-            [[self._new(urns.TOTAL, a, 0.0) for _ in range(6)] for a in range(len(attributes))], np.int64
-        ).reshape(-1, 6)
-        self.mode, self.settings = np.zeros(len(attributes), np.int64), np.zeros((len(attributes), 5))
-        self.others: tuple[Any, ...] = ()
-        for a, attribute in enumerate(attributes):
-            self.mode[a] = getattr(attribute, "family_mode", urns.URNS)
-            self.settings[a] = getattr(attribute, "settings", 0.0)
-            if getattr(attribute, "family_class", None) is not None:
-                self.mode[a] = urns.OTHERS + len(self.others)
-                self.others += (attribute.family(),)
-        self.presence = np.zeros((1, len(attributes) + 3)) if presence is None else presence
+            [[self._new(urns.TOTAL, a, 0.0) for _ in range(5)] for a in range(len(attributes))], np.int64
+        ).reshape(-1, 5)
         self.theta = np.array([attribute.theta for attribute in attributes], np.float64)
         self.phi = np.array([attribute.phi for attribute in attributes], np.float64)
 
@@ -79,8 +109,7 @@ class Vocabulary:
     def value(self, a: int, value: Any) -> int:
         """The feature of a value of attribute ``a``.
 
-        Its parts are its words. A TRUE_VALUE has none, but next to it is a feature whose parts are its
-        letters, and whose base is the log-probability of saying it where it is true.
+        Its parts are its words.
         """
         known = self.ids[a].get(value)
         if known is not None:
@@ -89,8 +118,6 @@ class Vocabulary:
         words = [self._word(a, word) for word in attribute.words(value)]
         common, base = attribute.value_base(value)
         self.ids[a][value] = feature = self._new(urns.VALUE if common else urns.COMPOSED, a, base, words)
-        if self.mode[a] == TRUE_VALUE:
-            self._new(urns.TOTAL, a, attribute.log_true(value), spelled(value))
         return feature
 
     def _word(self, a: int, word: str) -> int:
@@ -125,35 +152,6 @@ class Vocabulary:
             self._new(urns.OF_COMMON, a, 0.0)
         return before, after
 
-    def encode(self, observations: Iterable[Iterable[tuple[int, str]]]) -> Floats:
-        """Store observations, given as attributes and values; returns where each begins and ends."""
-        ends = [self.items.n]
-        for pairs in observations:
-            features = {(a, self.value(a, value)) for a, value in pairs}
-            self.items.extend([feature for _, feature in sorted(features)])
-            ends.append(self.items.n)
-        return np.column_stack([ends[:-1], ends[1:]]).astype(np.float64)
-
-    def keys(self, observations: Iterable[Iterable[tuple[int, str]]]) -> tuple[Integers, Integers]:
-        """Keys of observations, one after the other, and where each observation's begin."""
-        starts: list[int] = [0]
-        keys: list[int] = []
-        for pairs in observations:
-            keys += sorted({key for a, value in pairs for key in self._keys(a, value)})
-            starts.append(len(keys))
-        return np.array(starts, np.int64), np.array(keys, np.int64)
-
-    def _keys(self, a: int, value: str) -> tuple[int, ...]:
-        known = self.key_cache.get((a, value))
-        if known is None:
-            texts = {f"{a}={value}"}
-            words = self.attributes[a].words(value)
-            for word in words if len(words) > 1 else value[:LONGEST].split(" "):
-                texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
-            known = tuple(code_of(text.encode("utf-8", "surrogatepass")) for text in texts)
-            self.key_cache[a, value] = known
-        return known
-
     def family(self, tables: Any = None) -> urns.UrnFamily:
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
         return urns.UrnFamily(
@@ -167,9 +165,5 @@ class Vocabulary:
             theta=self.theta,
             phi=self.phi,
             totals=self.totals,
-            mode=self.mode,
-            settings=self.settings,
-            presence=self.presence,
-            tables=new_tables() if tables is None else tables,
-            others=self.others,
+            tables=new_tables(False) if tables is None else tables,
         )

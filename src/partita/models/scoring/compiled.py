@@ -23,6 +23,7 @@ class Tables(NamedTuple):
     """Tables that a family owns, as plain arrays; the rest of it is in the model."""
 
     pool: Integers
+    sums: Floats
     free: Integers
 
 

@@ -5,42 +5,48 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from partita._core.checks import positive_number
 from partita.models import registry
+from partita.models.records.comparisons.family import LEVELS, SAME
 from partita.models.records.corpus import Corpus
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds.learning import concentration
 
-MOST_LETTERS = 10  # of an n-gram
+AGREEMENT = (0.15, 0.04, 0.04, 0.04, 0.04, 0.04, 0.05, 0.6)  # how alike the values of an entity are, if nothing is known
 
 
 @dataclass(frozen=True)
 class Attribute:
     """What all kinds of attributes share, and the way to write your own: one class in one file.
 
-    A kind reads a raw value (:meth:`parse`), and says how likely values are: by the urns of
-    :mod:`partita.models.records.urns`, or by a kernel of its own (``family_class``, ``log_values``). It learns its
-    hyperparameters from the values of clusters (:meth:`learnt_from`), and is called ``kind`` in a schema, where its
-    fields are its parameters. ``@register`` makes it known; docs/extending.md has a whole one.
+    A kind reads a raw value (:meth:`parse`) and says what of it is compared (``measure``, :meth:`vector`,
+    :meth:`number`), or how likely the values of a cluster are, by a kernel of its own (``family_class``,
+    ``log_values``). It is called ``kind`` in a schema, where its fields are its parameters. ``@register`` makes it
+    known; docs/extending.md has a whole one.
 
     Parameters
     ----------
-    theta : float
-        Concentration of the entity's urn of values: near 0 all its fragments agree, the larger the more they vary.
+    agreement : tuple of float
+        How often two values of one entity are alike to each of eight degrees, from not at all to the very same.
+    weight : float
+        What the attribute's evidence counts, below 1 where others say the same.
     corpus : Corpus
-        How often each value occurs.
+        In how many entities each value occurs.
+    references : tuple of str
+        Values of different entities: what a value is compared with to see how many are alike to it by chance.
     """
 
-    theta: float = 1.0
+    agreement: tuple[float, ...] = AGREEMENT
+    weight: float = 1.0
     corpus: Corpus = field(default_factory=Corpus, repr=False)
+    references: tuple[str, ...] = field(default=(), repr=False)
 
     kind: ClassVar[str]
-    phi: ClassVar[float] = -1.0
-    order: ClassVar[int] = 1
-    learnt: ClassVar[tuple[str, ...]] = ("theta",)  # parameters, all above 0
+    measure: ClassVar[int] = SAME
+    learnt: ClassVar[tuple[str, ...]] = ("weight",)  # parameters, all above 0
     family_class: ClassVar[type | None] = (
         None  # of a kernel of its own: a named tuple of what it needs to know
     )
@@ -65,6 +71,10 @@ class Attribute:
         """Raise ValueError if a hyperparameter makes no sense."""
         for parameter in self.learnt:
             positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
+        if len(self.agreement) != LEVELS or not all(
+            isinstance(share, int | float) and 0.0 < share < 1.0 for share in self.agreement
+        ):
+            raise ValueError(f"agreement of {name!r} must be {LEVELS} numbers between 0 and 1, got {self.agreement!r}")
 
     def with_corpus(self, counts: Mapping[str, float]) -> Self:
         """The same attribute, with these counts of its values."""
@@ -74,30 +84,27 @@ class Attribute:
         """A raw value as the model compares it; ValueError if it cannot be one."""
         return folded(as_text(raw))
 
+    def vector(self, value: str) -> dict[str, float]:
+        """The parts that a value is compared by, and what each counts; of use where values are ALIKE."""
+        return {}
+
+    def number(self, value: str) -> float:
+        """The number that stands for a value; of use where values are NEAR, or to a kernel of its own."""
+        return 0.0
+
+    @cached_property
+    def scale(self) -> float:
+        """How far numbers may lie apart to be alike at all."""
+        return 1.0
+
     def family(self) -> Any:
         """What a kernel of its own needs to know: an instance of ``family_class``."""
         raise TypeError(f"{type(self).__name__} must define family()")
 
     def learnt_from(self, clusters: list[Counter[str]]) -> Self:
-        """The same attribute with hyperparameters learnt from what each of many clusters says, with counts."""
-        sizes = [sum(cluster.values()) for cluster in clusters]
-        return replace(self, theta=concentration(sizes, sum(len(cluster) for cluster in clusters)))
+        """The same attribute with parameters of its own kernel learnt from what clusters say, with counts."""
+        return self
 
     def words(self, value: str) -> list[str]:
-        """The words that a value is composed of."""
-        return []
-
-    def value_base(self, value: str) -> tuple[bool, float]:
-        """Whether a value is common, and the log-probability of it, or of being none of the common ones.
-
-        For a kernel of its own: true, and the number that stands for the value.
-        """
-        raise TypeError(f"{type(self).__name__} must define value_base(value)")
-
-
-def check_letters(name: str, letters: Any) -> None:
-    """Raise ValueError if n-grams of so many letters make no sense."""
-    if not isinstance(letters, int) or isinstance(letters, bool) or not 1 <= letters <= MOST_LETTERS:
-        raise ValueError(
-            f"letters of {name!r} must be a whole number from 1 to {MOST_LETTERS}, got {letters!r}"
-        )
+        """The words that a value is found by."""
+        return value.split(" ")

@@ -1,12 +1,4 @@
-"""Numbers: exact repeats, and new ones near those that the cluster has.
-
-A number is drawn from the cluster's urn: with probability n_v / (N + θ) it is one that is there, else it is
-new. The distinct numbers of a cluster are normal, with mean and variance of the cluster integrated out
-(normal–inverse-gamma, so a new number is Student t), and the density times the resolution, the step between
-numbers as they are written, is a probability:
-
-    p(c) = [Γ(θ) / Γ(θ + N)] · Π_v θ·r·Γ(n_v) · NIG(distinct numbers).
-"""
+"""Numbers: exact repeats, and others nearby."""
 
 from __future__ import annotations
 
@@ -18,56 +10,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from partita._core.checks import positive_number
-from partita._core.kernel import inner
 from partita._core.typing import Floats
+from partita.models.records.comparisons.family import NEAR
 from partita.models.records.kinds.attribute import Attribute
 from partita.models.registry import register
 
-NUMBER = 2  # the mode of such an attribute
-MEAN, PRECISION, SHAPE, RATE, STEP = range(5)  # its settings; the last is log r
 MARKS = "[, '’_\u00a0\u2009\u202f]"  # between thousands
 WRITTEN = re.compile(
     rf"[+-]?(?=\.?\d)(?:\d+|\d{{1,3}}(?P<mark>{MARKS})\d{{3}}(?:(?P=mark)\d{{3}})*)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
 )
 LARGEST = 1e100  # squares of numbers must stay finite
-
-
-@inner
-def log_numbers(chosen, base, settings, theta, a, n, column):
-    """log p of the numbers in the first n rows of ``chosen``, whose counts are in one column."""
-    distinct, draws, mean, squares, total = 0, 0, 0.0, 0.0, 0.0
-    for i in range(n):
-        if chosen[i, column] > 0:
-            distinct += 1
-            draws += chosen[i, column]
-            mean += base[chosen[i, 0]]
-            total += math.lgamma(chosen[i, column])
-    if distinct == 0:
-        return 0.0
-    mean /= distinct
-    for i in range(n):
-        if chosen[i, column] > 0:
-            squares += (base[chosen[i, 0]] - mean) ** 2
-    total += (
-        distinct * (math.log(theta) + settings[a, STEP]) + math.lgamma(theta) - math.lgamma(theta + draws)
-    )
-    precision, shape, rate = settings[a, PRECISION], settings[a, SHAPE], settings[a, RATE]
-    away = mean - settings[a, MEAN]
-    squares += precision * distinct / (precision + distinct) * away * away
-    total += (
-        math.lgamma(shape + 0.5 * distinct) - math.lgamma(shape) - 0.5 * distinct * math.log(2.0 * math.pi)
-    )
-    total += 0.5 * math.log(precision / (precision + distinct)) - 0.5 * distinct * math.log(rate)
-    return total - (shape + 0.5 * distinct) * math.log1p(0.5 * squares / rate)
-
-
-@inner
-def numbers_gain(chosen, base, settings, theta, a, n):
-    """log p of the numbers in the first n rows of ``chosen``, with the observation over without it."""
-    without, with_it = np.int64(1), np.int64(2)
-    before = log_numbers(chosen, base, settings, theta, a, n, without)
-    return log_numbers(chosen, base, settings, theta, a, n, with_it) - before
 
 
 def as_number(raw: Any) -> float:
@@ -131,41 +83,33 @@ class Number(Attribute):
 
     Parameters
     ----------
-    theta : float
-        Concentration of the entity's urn: near 0 all its fragments agree, the larger the more they vary.
     spread : float
-        How far the different numbers of an entity lie apart, relative to those of the corpus.
-    shape : float
-        How alike entities are in that: half the degrees of freedom of the Student t.
-    corpus : Corpus
-        How often each number occurs.
+        How far numbers may lie apart to be alike at all, relative to how far apart those of the corpus lie.
+    agreement, weight, corpus, references
+        See :class:`Attribute`.
     """
 
-    spread: float = 0.1
-    shape: float = 1.0
+    spread: float = 0.5
 
     kind: ClassVar[str] = "number"
-    family_mode: ClassVar[int] = NUMBER
-
-    def check(self, name: str) -> None:
-        for parameter in ("theta", "spread", "shape"):
-            positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
+    measure: ClassVar[int] = NEAR
+    learnt: ClassVar[tuple[str, ...]] = ("weight", "spread")
 
     def parse(self, raw: Any) -> str:
         number = as_number(raw)
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
     @cached_property
-    def settings(self) -> list[float]:
-        """What the kernels need to know, in the order of MEAN, PRECISION, …."""
+    def scale(self) -> float:
         numbers = np.array([float(value) for value in self.corpus.counts])
         step = resolution_of(numbers)
-        mean, deviation = 0.0, step
-        if len(numbers):
-            mean, deviation = centre_and_deviation(numbers, np.array(list(self.corpus.counts.values())))
-        deviation = max(deviation, step)
-        within = max(self.spread * deviation, step)  # what is written differs by so much at least
-        return [mean, (within / deviation) ** 2, self.shape, self.shape * within**2, math.log(step)]
+        if not len(numbers):
+            return step
+        _, deviation = centre_and_deviation(numbers, np.array(list(self.corpus.counts.values())))
+        return max(self.spread * deviation, step)
 
-    def value_base(self, value: str) -> tuple[bool, float]:
-        return True, float(value)
+    def number(self, value: str) -> float:
+        return float(value)
+
+    def words(self, value: str) -> list[str]:
+        return [value]

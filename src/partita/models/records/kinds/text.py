@@ -3,98 +3,76 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from partita.models.records.corpus import LONGEST, Letters
+import numpy as np
+
+from partita.models.records.comparisons.family import ALIKE
+from partita.models.records.corpus import LONGEST
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds.attribute import Attribute, check_letters
-from partita.models.records.kinds.learning import best_strength, concentration
+from partita.models.records.kinds.attribute import Attribute
 from partita.models.registry import register
 
 EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")
 PARTS = re.compile(r"\d+")
 DATE = re.compile(r"\d{1,4}(?:[-/. ]\d{1,4}){0,2}(?:[T ]\d\d:\d\d.*)?")
+COUNTED = 4000  # values of a corpus in which parts are counted
+
+
+def trigrams(value: str) -> Counter[str]:
+    """Three letters in a row, of each word with a space before and after it.
+
+    >>> sorted(trigrams("ada l"))
+    [' ad', ' l ', 'ada', 'da ']
+    """
+    found: Counter[str] = Counter()
+    for word in value[:LONGEST].split(" "):
+        padded = f" {word} "
+        found.update(padded[k : k + 3] for k in range(max(len(padded) - 2, 1)))
+    return found
 
 
 @register
 @dataclass(frozen=True)
 class Text(Attribute):
-    """Names and other short texts, which come in variants.
+    """Names and other texts, which come in variants: alike where they share rare letters in a row.
+
+    Two texts are compared by the cosine of the angle between their trigrams, of which rare ones count more.
 
     Parameters
     ----------
-    theta : float
-        Concentration of the entity's urn of whole values: the larger, the more variants.
-    phi : float
-        Concentration of its urn of words.
-    strength : float
-        How slowly the entity's letters move away from the corpus: the prior counts of a context.
-    letters : int
-        Order of the n-grams of letters.
-    split : bool
-        Whether texts are divided into words, or spelled as a whole.
-    corpus : Corpus
-        How often each value occurs.
+    agreement, weight, corpus, references
+        See :class:`Attribute`.
     """
 
-    phi: float = 1.0  # type: ignore[misc]
-    strength: float = 1.0
-    letters: int = 3
-    split: bool = True
-
     kind: ClassVar[str] = "text"
-    learnt: ClassVar[tuple[str, ...]] = ("theta", "phi", "strength")
-
-    def check(self, name: str) -> None:
-        super().check(name)
-        check_letters(name, self.letters)
-
-    @property
-    def order(self) -> int:  # type: ignore[override]
-        return self.letters
+    measure: ClassVar[int] = ALIKE
 
     @cached_property
-    def _letters(self) -> Letters:
-        return self.corpus.letters(self.letters, self.split)
+    def _holders(self) -> tuple[Counter[str], int]:
+        """In how many distinct values of the corpus each trigram is, and how many values there are."""
+        values = list(self.corpus.counts)
+        if len(values) > COUNTED:
+            values = [values[k] for k in np.linspace(0, len(values) - 1, COUNTED).astype(int)]
+        found: Counter[str] = Counter()
+        for value in values:
+            found.update(trigrams(value).keys())
+        return found, len(values)
 
-    def words(self, value: str) -> list[str]:
-        return value[:LONGEST].split(" ") if self.split else [value[:LONGEST]]
-
-    def value_base(self, value: str) -> tuple[bool, float]:
-        if not self.split:
-            return False, 0.0
-        values = self.corpus.values
-        if values.common(value):
-            return True, values.log(value)
-        return False, values.log(value) + self.corpus.log_length(len(self.words(value)))
-
-    def word_base(self, word: str) -> tuple[bool, float]:
-        if not self.split:
-            return False, 0.0
-        words = self.corpus.words
-        return words.common(word), words.log(word)
-
-    def context_weight(self, context: str) -> float:
-        return self.strength
-
-    def letter_weight(self, context: str, letter: str) -> float:
-        return self.strength * self._letters.probability(context, letter)
-
-    def learnt_from(self, clusters: list[Counter[str]]) -> Self:
-        """Concentrations and strength; a text spelled as a whole keeps its own.
-
-        Where nothing but letters is compared, maximum likelihood is led by the few that always agree.
-        """
-        if not self.split:
-            return self
-        words = [[word for value in cluster for word in self.words(value)] for cluster in clusters]
-        phi = concentration([len(own) for own in words], sum(len(set(own)) for own in words))
-        return replace(super().learnt_from(clusters), phi=phi, strength=best_strength(self, words))
+    def vector(self, value: str) -> dict[str, float]:
+        holders, n = self._holders
+        weights = {
+            part: (1.0 + math.log(times)) * (1.0 + math.log((1.0 + n) / (1.0 + holders[part])))
+            for part, times in trigrams(value).items()
+        }
+        length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+        return {part: weight / length for part, weight in weights.items()}
 
 
 @register

@@ -26,8 +26,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numba import typeof, types
+from numba import types
 from numba.extending import typeof_impl
 
 from partita._core.typing import Floats, Integers
@@ -35,10 +34,7 @@ from partita.models.records.tables import TABLES
 
 # Kinds of features; those in pairs are followed by their second.
 VALUE, COMPOSED, WORD, RARE, IN_COMMON, LETTER, CONTEXT, OF_COMMON, TOTAL = range(9)
-VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED, PRESENT = range(6)  # totals of an attribute
-URNS = 0  # how an attribute is modelled: as above, as a TRUE_VALUE, a NUMBER, or
-OTHERS = 3  # by a kernel that a third party's kind brings; the next number by the next such attribute's
-MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
+VALUES, WORDS, COMMON_WORDS, SPELLED, N_COMPOSED = range(5)  # totals of an attribute
 
 
 class UrnFamily(NamedTuple):
@@ -54,11 +50,7 @@ class UrnFamily(NamedTuple):
     theta: Floats  # of each attribute: of its urn of values; negative without one
     phi: Floats  # of its urn of words
     totals: Integers  # of each attribute: the features that count its values, words, …
-    mode: Integers  # of each attribute: URNS, TRUE_VALUE, NUMBER, or OTHERS and on
-    settings: Floats  # of each attribute: what its mode needs to know
-    presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
     tables: Any
-    others: Any  # of each attribute with a kernel of its own, what that needs to know
 
 
 INTEGERS, FLOATS = types.int64[::1], types.float64[::1]
@@ -73,23 +65,14 @@ OF_FIELDS = {
     "theta": FLOATS,
     "phi": FLOATS,
     "totals": types.int64[:, ::1],
-    "mode": INTEGERS,
-    "settings": types.float64[:, ::1],
-    "presence": types.float64[:, ::1],
     "tables": TABLES,
 }
 
 
-def family_type(others: Any) -> Any:
-    """Numba's type of a family, given that of its ``others``."""
-    fields = OF_FIELDS | {"others": others}
-    return types.NamedTuple([fields[name] for name in UrnFamily._fields], UrnFamily)
-
-
-URN_FAMILY = family_type(types.Tuple(()))
+URN_FAMILY = types.NamedTuple([OF_FIELDS[name] for name in UrnFamily._fields], UrnFamily)
 
 
 @typeof_impl.register(UrnFamily)
 def _type_of_family(value, context):
-    """The same for most, so that a call need not look at every field: that takes longer than most calls."""
-    return URN_FAMILY if not value.others else family_type(typeof(value.others))
+    """Always the same, so that a call need not look at every field: that takes longer than most calls."""
+    return URN_FAMILY

@@ -11,16 +11,12 @@ import math
 import numpy as np
 
 from partita._core.kernel import borrowed, inner, shared
-from partita.models.records.kinds.value import log_sum
-from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, WIDTH, count_of
+from partita.models.records.tables import CAPACITY, LOG_SIZE, START, count_of
 from partita.models.records.urns.family import (
     COMMON_WORDS,
-    MENTIONS,
     N_COMPOSED,
-    PRESENT,
     RARE,
     SPELLED,
-    URNS,
     VALUE,
     VALUES,
     WORDS,
@@ -31,7 +27,6 @@ from partita.models.records.urns.observation import (
     own_counts,
     prepare,
 )
-from partita.models.records.urns.values import choose, chosen_gain, gather
 
 
 @inner
@@ -168,78 +163,24 @@ def group_gain(
     return total
 
 
-@inner
-def presence_gain(pool, groups, totals, presence, statistics, c, start, capacity, size, n_groups):
-    """log-probability of mentioning just the attributes that the observation mentions.
-
-    An entity is of one of several types. It mentions each attribute at a rate of its own, Gamma(b·f, b) with
-    the type's f, and the numbers of mentions are Poisson: evidence of what kind of thing it is.
-    """
-    n = totals.shape[0]
-    rate = presence[0, n + 1]
-    if rate == 0.0:
-        return 0.0
-    shrink, share = math.log1p(1.0 / (rate + size)), 1.0 / (rate + size + 1.0)
-    gain = -count_of(pool, start, capacity, MENTIONS) * shrink
-    for g in range(n_groups):
-        groups[g, 4] = count_of(pool, start, capacity, totals[groups[g, 0], PRESENT])
-    top, total = -np.inf, 0.0
-    for k in range(presence.shape[0]):
-        term, product = statistics[c, WIDTH + k] - presence[k, n] * shrink, 1.0
-        for g in range(n_groups):
-            product *= (presence[k, groups[g, 0]] + groups[g, 4]) * share
-            if product < 1e-200:
-                term += math.log(product)
-                product = 1.0
-        term += math.log(product)
-        if presence.shape[0] == 1:
-            return gain + term
-        top, total = log_sum(top, total, term)
-    return gain + top + math.log(total)
-
-
 @shared
 def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
     tables = family.tables
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
-    pool, groups, empty = borrowed(tables.pool), borrowed(tables.groups), borrowed(tables.empty)
+    pool, groups = borrowed(tables.pool), borrowed(tables.groups)
     words, tokens, items = borrowed(tables.words), borrowed(tables.tokens), borrowed(family.items)
     kind, base, firsts = borrowed(family.kind), borrowed(family.base), borrowed(family.first)
     lasts, theta, phi = borrowed(family.last), borrowed(family.theta), borrowed(family.phi)
-    totals, presence = borrowed(family.totals), borrowed(family.presence)
-    owner, mode = borrowed(family.owner), borrowed(family.mode)
-    for k in range(first - 1, last):
-        c = ids[max(k, first)]
-        start, capacity, size = np.int64(0), np.int64(0), 0.0
-        if k >= first:  # before the first cluster comes the empty one, for the attributes that others lack
-            start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-            size = statistics[c, SIZE]
-        row = c if k >= first else 0
-        total = presence_gain(
-            pool, groups, totals, presence, statistics, row, start, capacity, size, n_groups
-        )
-        added = forget_added(tables)
-        n_found = np.int64(-1)
+    totals = borrowed(family.totals)
+    for k in range(first, last):
+        c = ids[k]
+        start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
+        added, total = forget_added(tables), 0.0
         for g in range(n_groups):
             n_values = count_of(pool, start, capacity, totals[groups[g, 0], VALUES])
-            if n_values == 0 and k >= first:
-                total += empty[g]
-                continue
-            if mode[groups[g, 0]] == URNS:
-                gain = group_gain(
-                    added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals,
-                    start, capacity, g, n_values,
-                )  # fmt: skip
-            else:
-                if n_found < 0:
-                    more = np.int64(data[x, 1] - data[x, 0])
-                    n_found = gather(tables, pool, kind, owner, mode, start, capacity, more)
-                found, chosen = borrowed(tables.found), borrowed(tables.chosen)
-                n = choose(found, chosen, owner, items, groups[g, 1], groups[g, 2], n_found, groups[g, 0])
-                gain = chosen_gain(family, groups[g, 0], n)
-            total += gain
-            if k < first:
-                empty[g] = gain
-        if k >= first:
-            out[c] = total + statistics[c, LOG_SIZE]
+            total += group_gain(
+                added, pool, items, words, tokens, groups, kind, base, firsts, lasts, theta, phi, totals,
+                start, capacity, g, n_values,
+            )  # fmt: skip
+        out[c] = total + statistics[c, LOG_SIZE]

@@ -7,59 +7,26 @@ import math
 import numpy as np
 
 from partita._core.kernel import inner
-from partita.models.records.kinds.value import log_sum
-from partita.models.records.tables import CAPACITY, COUNT, START, WIDTH, count_of
+from partita.models.records.tables import CAPACITY, COUNT, START, count_of
 from partita.models.records.urns.family import (
     COMMON_WORDS,
     COMPOSED,
     CONTEXT,
     IN_COMMON,
     LETTER,
-    MENTIONS,
     OF_COMMON,
-    PRESENT,
     RARE,
-    TOTAL,
-    URNS,
     VALUE,
     VALUES,
     WORD,
     WORDS,
 )
-from partita.models.records.urns.values import gather, log_found
 
 
 @inner
 def rising(x, n):
     """log x(x + 1)…(x + n − 1)."""
     return math.lgamma(x + n) - math.lgamma(x)
-
-
-@inner
-def weigh_types(pool, kind, owner, totals, presence, statistics, c, size):
-    """Write the log-probabilities of the types given a cluster; returns what presence adds to log p(c)."""
-    n, types = totals.shape[0], presence.shape[0]
-    rate = presence[0, n + 1]
-    if rate == 0.0:
-        return 0.0
-    start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-    for k in range(types):
-        statistics[c, WIDTH + k] = presence[k, n + 2] - presence[k, n] * math.log1p(size / rate)
-    for i in range(start, start + capacity):
-        feature, count = pool[i] >> 32, pool[i] & COUNT
-        if count == 0 or kind[feature] != TOTAL or feature == MENTIONS:
-            continue
-        a = owner[feature]
-        if feature == totals[a, PRESENT]:
-            for k in range(types):
-                statistics[c, WIDTH + k] += rising(presence[k, a], count)
-    top, total = -np.inf, 0.0
-    for k in range(types):
-        top, total = log_sum(top, total, statistics[c, WIDTH + k])
-    result = top + math.log(total)
-    for k in range(types):
-        statistics[c, WIDTH + k] -= result
-    return result - count_of(pool, start, capacity, MENTIONS) * math.log(rate + size)
 
 
 @inner
@@ -72,7 +39,7 @@ def log_urn(base, strength, n):
 def log_total(family, a, feature, n):
     """What the total number of draws from an attribute's urns adds to log p(c)."""
     theta, phi = family.theta[a], family.phi[a]
-    if feature == family.totals[a, VALUES] and theta > 0.0 and family.mode[a] == URNS:
+    if feature == family.totals[a, VALUES] and theta > 0.0:
         return -rising(theta, n)
     if feature == family.totals[a, WORDS] and phi > 0.0:
         return -rising(phi, n)
@@ -86,17 +53,14 @@ def log_marginal(family, statistics, c, size, d):
     """log p(c) of the cluster's row."""
     kind, owner, base, pool = family.kind, family.owner, family.base, family.tables.pool
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-    total = weigh_types(pool, kind, owner, family.totals, family.presence, statistics, c, size)
-    found = gather(family.tables, pool, kind, owner, family.mode, start, capacity, np.int64(0))
-    total += log_found(family, found)
+    total = 0.0
     for k in range(start, start + capacity):
         feature, n = pool[k] >> 32, pool[k] & COUNT
-        if n == 0 or feature == MENTIONS:
+        if n == 0:
             continue
         what, a = kind[feature], owner[feature]
         if what == VALUE or what == COMPOSED:  # noqa: SIM109
-            if family.mode[a] == URNS:
-                total += log_urn(base[feature], family.theta[a], n)
+            total += log_urn(base[feature], family.theta[a], n)
         elif what == WORD or what == RARE:  # noqa: SIM109
             total += log_urn(base[feature], family.phi[a], n)
         elif what == IN_COMMON:

@@ -14,7 +14,6 @@ from partita.models.records.tables import (
     SIZE,
     START,
     USED,
-    WIDTH,
     add,
     copy_table,
     count_of,
@@ -22,16 +21,13 @@ from partita.models.records.tables import (
 from partita.models.records.urns.family import (
     COMMON_WORDS,
     COMPOSED,
-    MENTIONS,
     N_COMPOSED,
-    PRESENT,
     RARE,
     SPELLED,
     VALUE,
     VALUES,
     WORDS,
 )
-from partita.models.records.urns.log_p import weigh_types
 
 
 @inner
@@ -39,8 +35,6 @@ def begin(family, statistics, d):
     """Row of the empty cluster: nothing in it."""
     for k in range(statistics.shape[1]):
         statistics[0, k] = 0.0
-    for k in range(family.presence.shape[0]):
-        statistics[0, WIDTH + k] = family.presence[k, family.totals.shape[0] + 2]
 
 
 @inner
@@ -102,21 +96,14 @@ def shift(family, statistics, child, parent, size, data, x, by):
     copy_table(family.tables, statistics, child, parent, extra)
     pool = borrowed(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
-    used, once, before = np.int64(0), np.int64(1), -1
+    used, once = np.int64(0), np.int64(1)
     for k in range(first, last):
         a = owner[items[k]]
         used += count_value(
             pool, kind, firsts, lasts, parts, totals, theta, phi, start, capacity, a, items[k], once, by
         )
-        if a != before:
-            before = a
-            used += add(pool, start, capacity, MENTIONS, by)
-            used += add(pool, start, capacity, totals[a, PRESENT], by)
     statistics[child, USED] += used
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(max(size, 1))
-    presence = borrowed(family.presence)
-    if presence.shape[0] > 1:
-        weigh_types(pool, kind, owner, totals, presence, statistics, child, size)
 
 
 @inner
@@ -149,7 +136,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
         if n == 0:
             continue
         a = owner[feature]
-        if theta[a] < 0.0 or feature == MENTIONS or feature == totals[a, PRESENT]:
+        if theta[a] < 0.0:
             used += add(pool, start, capacity, feature, n)
         elif kind[feature] == VALUE or kind[feature] == COMPOSED:
             used += count_value(
@@ -158,5 +145,3 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     statistics[child, USED] += used
     size = size_first + size_second
     statistics[child, SIZE], statistics[child, LOG_SIZE] = size, math.log(size)
-    if family.presence.shape[0] > 1:
-        weigh_types(pool, kind, owner, totals, family.presence, statistics, child, size)

@@ -1,0 +1,111 @@
+"""Compiled evidence of records: every value of a cluster compared with every other.
+
+Two values of an attribute are alike to one of ``LEVELS`` degrees, from not at all to the very same
+(:mod:`.similarity`). How much that says is a likelihood ratio, as in Fellegi and Sunter (1969):
+
+    e(v, w) = log m(level) − log max(u_v(level), u_w(level)),
+
+m being how often values of one entity are so alike, and u_v how often those of *other* entities are as alike to v. So
+agreement is worth no more than how rare a value is among entities, and a text that resembles many says little. A
+cluster with the values v_1 … v_n of an attribute has the evidence
+
+    (2/n)^p · Σ_{i<j} e(v_i, v_j)        over pairs of values from different fragments.
+
+With p = 1 that is n − 1 times the mean over pairs, as much as n − 1 independent comparisons; the pairs of an entity
+that varies agree less than its values deserve, and p is a little lower. log p(c) is the sum over attributes, each with
+a weight, as columns that go together must not count as if they were independent, and of what :mod:`.presence` says of
+the attributes that are mentioned. It is a potential, relative to all values being strangers: a fragment by itself has
+the evidence 0. It depends on the set alone. Evidence is rounded to 2⁻²⁰ nats, which makes sums of it exact, whatever
+the order, so that a value that is taken out again leaves no trace.
+
+Features are numbered through from 1: values, and for each attribute the count of its values and of the fragments that
+mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of an
+attribute's values is the sum over pairs. An observation is a range of ``items``: its values, sorted by attribute.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import typeof, types
+from numba.extending import typeof_impl
+
+from partita._core.typing import Floats, Integers
+from partita.models.records.tables import TABLES
+
+LEVELS = 8  # of similarity; the last is equality
+BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
+POWER = 0.65  # p
+STEP = 2.0**20  # evidence is rounded to 1 / STEP
+SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
+VALUES, PRESENT = range(2)  # what is counted of an attribute
+MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
+VALUE, TOTAL = range(2)  # kinds of features
+DAMPED = 1024  # numbers of values for which (2/n)^p is at hand
+
+
+class ComparisonFamily(NamedTuple):
+    """What the kernels need to know of a record model, its vocabulary and its tables."""
+
+    items: Integers  # values of the observations, one observation after the other
+    kind: Integers  # of each feature: VALUE or TOTAL
+    owner: Integers  # of each feature: its attribute
+    number: Floats  # of each value: the number that it is, for NEAR and OTHERS
+    first: Integers  # of each value: where its parts begin
+    last: Integers  # and end
+    grams: Integers  # parts of values, ascending
+    weights: Floats  # and what each counts; the squares of a value's sum to 1
+    log_u: Any  # of each value and level: how often other entities are as alike to it
+    log_m: Any  # of each attribute and level: how often values of one entity are
+    strength: Floats  # of each attribute: what its evidence counts
+    measure: Integers  # of each attribute: SAME, ALIKE, NEAR, or OTHERS and on
+    scale: Floats  # of each attribute: how far numbers may lie apart to be alike
+    totals: Any  # of each attribute: the features that count its VALUES and where it is PRESENT
+    presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
+    damping: Floats  # (2/n)^p
+    tables: Any
+    others: Any  # of each attribute with a kernel of its own, what that needs to know
+
+
+INTEGERS, FLOATS = types.int64[::1], types.float64[::1]
+OF_FIELDS = {
+    "items": INTEGERS,
+    "kind": INTEGERS,
+    "owner": INTEGERS,
+    "number": FLOATS,
+    "first": INTEGERS,
+    "last": INTEGERS,
+    "grams": INTEGERS,
+    "weights": FLOATS,
+    "log_u": types.float64[:, ::1],
+    "log_m": types.float64[:, ::1],
+    "strength": FLOATS,
+    "measure": INTEGERS,
+    "scale": FLOATS,
+    "totals": types.int64[:, ::1],
+    "presence": types.float64[:, ::1],
+    "damping": FLOATS,
+    "tables": TABLES,
+}
+
+
+def family_type(others: Any) -> Any:
+    """Numba's type of a family, given that of its ``others``."""
+    fields = OF_FIELDS | {"others": others}
+    return types.NamedTuple([fields[name] for name in ComparisonFamily._fields], ComparisonFamily)
+
+
+COMPARISON_FAMILY = family_type(types.Tuple(()))
+
+
+@typeof_impl.register(ComparisonFamily)
+def _type_of_family(value, context):
+    """The same for most, so that a call need not look at every field: that takes longer than most calls."""
+    return COMPARISON_FAMILY if not value.others else family_type(typeof(value.others))
+
+
+def damping() -> Floats:
+    """(2/n)^p for the first n."""
+    found: Floats = (2.0 / np.maximum(np.arange(DAMPED), 1)) ** POWER
+    return found

@@ -1,0 +1,107 @@
+"""How alike two values are, and what that is worth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from partita._core.kernel import borrowed, inner, kernel
+from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR, STEP
+from partita.models.records.tables import place
+
+FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
+
+
+@inner
+def level_of(similarity):
+    """The level of a similarity between 0 and 1 that is no equality."""
+    low = (similarity > FIRST) + (similarity > SECOND) + (similarity > THIRD)
+    return np.int64(low + (similarity > FOURTH) + (similarity > FIFTH) + (similarity > SIXTH))
+
+
+@inner
+def cosine(grams, weights, v, v_end, w, w_end):
+    """The cosine of the angle between two lists of weighted parts."""
+    total = 0.0
+    while v < v_end and w < w_end:
+        if grams[v] < grams[w]:
+            v += 1
+        elif grams[v] > grams[w]:
+            w += 1
+        else:
+            total += weights[v] * weights[w]
+            v += 1
+            w += 1
+    return total
+
+
+@inner
+def level(family, a, v, w):
+    """How alike two different values of an attribute are."""
+    measure = family.measure[a]
+    if measure == ALIKE:
+        first, last = borrowed(family.first), borrowed(family.last)
+        grams, weights = borrowed(family.grams), borrowed(family.weights)
+        return level_of(cosine(grams, weights, first[v], last[v], first[w], last[w]))
+    if measure == NEAR:
+        return level_of(1.0 - abs(family.number[v] - family.number[w]) / family.scale[a])
+    return np.int64(0)
+
+
+@inner
+def evidence(family, a, v, w):
+    """log-likelihood ratio of two values of an attribute: of one entity, or of two."""
+    log_u = borrowed(family.log_u)
+    if v == w:
+        return rounded(family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1])
+    if family.measure[a] != ALIKE:
+        at = level(family, a, v, w)
+        return rounded(family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))
+    near, known = borrowed(family.tables.near), borrowed(family.tables.evidence)
+    key = (np.int64(min(v, w)) << 32) + np.int64(max(v, w))
+    slot = place(key, np.int64(near.shape[0] - 1))
+    if near[slot] != key:
+        at = level(family, a, v, w)
+        near[slot] = key
+        known[slot] = rounded(family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))
+    return known[slot]
+
+
+@inner
+def rounded(nats):
+    """To a multiple of 1 / STEP."""
+    return math.floor(nats * STEP + 0.5) / STEP
+
+
+@kernel
+def level_counts(grams, weights, starts, own_grams, own_weights, counts):
+    """Count at which levels a text is alike to others, whose parts begin at ``starts``, less the most alike of them."""
+    best = -1.0
+    for k in range(starts.shape[0] - 1):
+        v, v_end, w, total = starts[k], starts[k + 1], 0, 0.0
+        while v < v_end and w < own_grams.shape[0]:
+            if grams[v] < own_grams[w]:
+                v += 1
+            elif grams[v] > own_grams[w]:
+                w += 1
+            else:
+                total += weights[v] * own_weights[w]
+                v += 1
+                w += 1
+        best = max(best, total)
+        counts[level_of(total)] += 1.0
+    if best >= 0.0:
+        counts[level_of(best)] -= 1.0
+
+
+@kernel
+def nearness_counts(numbers, own, scale, counts):
+    """Count at which levels a number is alike to others, less the most alike of them."""
+    best = -np.inf
+    for k in range(numbers.shape[0]):
+        nearness = 1.0 - abs(numbers[k] - own) / scale
+        best = max(best, nearness)
+        counts[level_of(nearness)] += 1.0
+    if numbers.shape[0] > 0:
+        counts[level_of(best)] -= 1.0

@@ -1,0 +1,157 @@
+"""Values of records as the numbered features that kernels count and compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partita._core.typing import Array, Floats
+from partita.models.records.comparisons.family import (
+    ALIKE,
+    LEVELS,
+    NEAR,
+    OTHERS,
+    SAME,
+    TOTAL,
+    VALUE,
+    ComparisonFamily,
+    damping,
+)
+from partita.models.records.comparisons.similarity import level_counts, nearness_counts
+from partita.models.records.tables import new_tables
+from partita.models.records.vocabulary import Growing, Numbered
+
+SMOOTHING = 3.0  # values behind how many are alike to one, as are those of all
+UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
+
+
+class ComparedValues(Numbered):
+    """Values of all attributes, numbered through from 1, with what they are compared by."""
+
+    def __init__(self, attributes: list[Any], presence: Array) -> None:
+        super().__init__(attributes)
+        self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.numbers = Growing(np.float64, 1)
+        self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.grams, self.weights = Growing(np.int64), Growing(np.float64)
+        self.log_u = Growing(np.float64, LEVELS)
+        self.ids: list[dict[str, int]] = [{} for _ in attributes]
+        self.parts: list[dict[str, int]] = [{} for _ in attributes]
+        self._new(TOTAL, 0)  # of mentions
+        self.totals = np.array([[self._new(TOTAL, a) for _ in range(2)] for a in range(len(attributes))], np.int64)
+        self.totals = self.totals.reshape(-1, 2)
+        self.presence = presence
+        self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(-1, LEVELS)
+        self.strength = np.array([attribute.weight for attribute in attributes], np.float64)
+        self.scale = np.array([attribute.scale for attribute in attributes], np.float64)
+        self.measure = np.array([attribute.measure for attribute in attributes], np.int64)
+        self.others: tuple[Any, ...] = ()
+        for a, attribute in enumerate(attributes):
+            if attribute.family_class is not None:
+                self.measure[a] = OTHERS + len(self.others)
+                self.others += (attribute.family(),)
+        self.references = [References(self, a) for a in range(len(attributes))]
+
+    def _new(self, kind: int, owner: int, number: float = 0.0) -> int:
+        self.kind.append(kind)
+        self.owner.append(owner)
+        self.numbers.append(number)
+        self.first.append(self.grams.n)
+        self.last.append(self.grams.n)
+        if kind == TOTAL:
+            self.log_u.extend(np.zeros(LEVELS))
+        return self.kind.n - 1
+
+    def vector(self, a: int, value: str) -> tuple[Any, Floats]:
+        """The numbers of a value's parts, ascending, and what each counts."""
+        known = self.parts[a]
+        weights = {known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()}
+        grams = np.array(sorted(weights), np.int64)
+        return grams, np.array([weights[gram] for gram in grams.tolist()], np.float64)
+
+    def value(self, a: int, value: str) -> int:
+        """The feature of a value of attribute ``a``."""
+        known = self.ids[a].get(value)
+        if known is not None:
+            return known
+        attribute = self.attributes[a]
+        feature = self._new(VALUE, a, attribute.number(value))
+        self.ids[a][value] = feature
+        grams, weights = self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
+        self.grams.extend(grams)
+        self.weights.extend(weights)
+        self.last.array[feature] = self.grams.n
+        self.log_u.extend(np.log(self.references[a].shares(value, attribute.number(value), grams, weights)))
+        return feature
+
+    def family(self, tables: Any = None) -> ComparisonFamily:
+        """The vocabulary as the kernels read it, with tables of its own unless they are given."""
+        return ComparisonFamily(
+            items=self.items.used,
+            kind=self.kind.used,
+            owner=self.owner.used,
+            number=self.numbers.used,
+            first=self.first.used,
+            last=self.last.used,
+            grams=self.grams.used,
+            weights=self.weights.used,
+            log_u=self.log_u.used.reshape(-1, LEVELS),
+            log_m=self.log_m,
+            strength=self.strength,
+            measure=self.measure,
+            scale=self.scale,
+            totals=self.totals,
+            presence=self.presence,
+            damping=damping(),
+            tables=new_tables(True) if tables is None else tables,
+            others=self.others,
+        )
+
+
+class References:
+    """How often values of other entities are alike to a value of an attribute, by the attribute's references.
+
+    The one that is most alike is left out, as it may be of the same entity. Equality is counted in the corpus: a
+    value that h of E entities have is shared by the h − 1 others, by one at least.
+    """
+
+    def __init__(self, vocabulary: ComparedValues, a: int) -> None:
+        attribute = vocabulary.attributes[a]
+        self.measure, self.scale = int(vocabulary.measure[a]), attribute.scale
+        self.holders, self.entities = attribute.corpus.counts, attribute.corpus.values.total
+        given = attribute.references
+        self.n = len(given)
+        self.grams, self.weights, self.starts = np.empty(0, np.int64), np.empty(0), np.zeros(self.n + 1, np.int64)
+        self.numbers = np.array([attribute.number(value) for value in given], np.float64)
+        if self.measure == ALIKE and self.n:
+            vectors = [vocabulary.vector(a, value) for value in given]
+            self.grams = np.concatenate([grams for grams, _ in vectors])
+            self.weights = np.concatenate([weights for _, weights in vectors])
+            self.starts[1:] = np.cumsum([len(grams) for grams, _ in vectors])
+        self.overall = UNKNOWN
+        if self.n > 1:
+            total = np.zeros(LEVELS)
+            for k in range(self.n):
+                part = slice(self.starts[k], self.starts[k + 1])
+                total += self.counts(self.numbers[k], self.grams[part], self.weights[part])
+            self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
+
+    def counts(self, number: float, grams: Any, weights: Floats) -> Floats:
+        """How many references are alike to each degree, less the most alike one."""
+        found = np.zeros(LEVELS)
+        if self.measure == ALIKE:
+            level_counts(self.grams, self.weights, self.starts, grams, weights, found)
+        elif self.measure == NEAR:
+            nearness_counts(self.numbers, number, self.scale, found)
+        elif self.measure == SAME:
+            found[0] = max(self.n - 1, 0)
+        return found
+
+    def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
+        """u of a value, by level."""
+        found = self.counts(number, grams, weights) if self.n else np.zeros(LEVELS)
+        shares: Floats = (found + SMOOTHING * self.overall) / (found.sum() + SMOOTHING)
+        if self.entities > 0.0:
+            shares[-1] = max(self.holders.get(value, 0.0) - 1.0, 1.0) / max(self.entities, 2.0)
+        return shares
