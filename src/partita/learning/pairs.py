@@ -101,11 +101,18 @@ def write_evidence(sample, a, log_m, log_u, out):
 
 
 @kernel
-def pair_evidence(sample, evidence, first, second, out, known):
-    """What each attribute says of pairs of records, the mean over their values, and whether it says anything."""
+def pair_moments(sample, evidence, first, second, limit, moments):
+    """Sums over pairs of records and pairs of attributes that both speak of: 1, e_a, e_a² and e_a·e_b.
+
+    e_a is what an attribute says, the mean over the values of the two records. Pairs for which all say more than
+    ``limit`` are left out: they may be no strangers.
+    """
+    n_attributes = moments.shape[1]
+    found, said = np.empty(n_attributes, np.int64), np.empty(n_attributes)
     for k in range(first.shape[0]):
         i, i_end = sample.starts[first[k]], sample.starts[first[k] + 1]
         j, j_end = sample.starts[second[k]], sample.starts[second[k] + 1]
+        n = 0
         while i < i_end and j < j_end:
             a = sample.attribute[i]
             if a < sample.attribute[j]:
@@ -119,13 +126,24 @@ def pair_evidence(sample, evidence, first, second, out, known):
                 while j_last < j_end and sample.attribute[j_last] == a:
                     j_last += 1
                 for p in range(i, i_last):
+                    at = sample.offset[a] + sample.value[p] * sample.distinct[a]
                     for q in range(j, j_last):
-                        total += evidence[
-                            sample.offset[a] + sample.value[p] * sample.distinct[a] + sample.value[q]
-                        ]
-                out[k, a] = total / ((i_last - i) * (j_last - j))
-                known[k, a] = 1.0
+                        total += evidence[at + sample.value[q]]
+                found[n], said[n] = a, total / ((i_last - i) * (j_last - j))
+                n += 1
                 i, j = i_last, j_last
+        total = 0.0
+        for p in range(n):
+            total += said[p]
+        if total > limit:
+            continue
+        for p in range(n):
+            for q in range(n):
+                a, b = found[p], found[q]
+                moments[0, a, b] += 1.0
+                moments[1, a, b] += said[p]
+                moments[2, a, b] += said[p] * said[p]
+                moments[3, a, b] += said[p] * said[q]
 
 
 # ---------------------------------------------------------------------- clustering
@@ -200,6 +218,16 @@ def improve(sample, evidence, kinds, weights, log_alpha, labels, orders):
 
 
 @inner
+def clear(sizes, shared, shared_alike):
+    """Forget the evidence of all clusters."""
+    for c in range(sizes.shape[0]):
+        if sizes[c] > 0:
+            shared_alike[c] = 0.0
+            for a in range(shared.shape[1]):
+                shared[c, a] = 0.0
+
+
+@inner
 def meet(sample, evidence, kinds, labels, shared, shared_alike, x):
     """Sum the evidence of a record and the others, cluster by cluster."""
     for y in range(labels.shape[0]):
@@ -213,8 +241,7 @@ def place(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, ali
     """Take a record out of its cluster and put it into the best."""
     n_attributes, c = weights.shape[0], labels[x]
     labels[x] = -1
-    shared[:] = 0.0
-    shared_alike[:] = 0.0
+    clear(sizes, shared, shared_alike)
     meet(sample, evidence, kinds, labels, shared, shared_alike, x)
     sizes[c] -= 1
     count_items(sample, x, counts, c, -1)
@@ -255,8 +282,7 @@ def place(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, ali
 def unite(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, alike, sizes, shared, shared_alike, c):
     """Let a cluster join the one with which it gains most; false if there is none."""
     n_attributes = weights.shape[0]
-    shared[:] = 0.0
-    shared_alike[:] = 0.0
+    clear(sizes, shared, shared_alike)
     for x in range(labels.shape[0]):
         if labels[x] == c:
             meet(sample, evidence, kinds, labels, shared, shared_alike, x)

@@ -33,7 +33,7 @@ from partita.learning.pairs import (
     Sample,
     between_counts,
     improve,
-    pair_evidence,
+    pair_moments,
     within_counts,
     write_evidence,
     write_levels,
@@ -173,13 +173,11 @@ class Learner:
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
         first, second = first[strangers], second[strangers]
-        said, known = np.zeros((2, len(first), self.n_attributes))
-        pair_evidence(self.sample, evidence, first, second, said, known)
-        together = known.T @ known
-        n = np.maximum(together, 1.0)
-        mean = (said.T @ known) / n
-        covariance = (said.T @ said) / n - mean * mean.T
-        variance = ((said**2).T @ known) / n - mean**2
+        moments = np.zeros((4, self.n_attributes, self.n_attributes))
+        pair_moments(self.sample, evidence, first, second, math.log(self.n), moments)
+        together = moments[0]
+        mean, square, product = moments[1:] / np.maximum(together, 1.0)
+        covariance, variance = product - mean * mean.T, square - mean**2
         scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
         correlation = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
         correlation = np.maximum((together * correlation + DOUBT * CORRELATION) / (together + DOUBT), 0.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections import Counter
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from partita.models.base import plain
 from partita.models.records.corpus import Corpus
-from partita.models.records.folding import folded, words_of
+from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute, Category, Date, Number, Text
 from partita.models.records.kinds.text import date_parts
@@ -22,17 +21,14 @@ from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
-FEW = 50  # different values up to which an attribute is a category
-NAMES = ("name", "full name", "label", "title")  # attributes that are names, however few there are
 LEARNT = ("corpus", "references")  # what only learning gives an attribute
-USUAL = 0.2  # share of fragments that mention an attribute for it to be usual
 
 
 # ---------------------------------------------------------------------- inference
 
 
 def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | None]:
-    """Attributes and their kinds; those that only repeat a part of another are ignored."""
+    """Attributes and their kinds."""
     check_readable(fragments)
     if len(fragments) > LOOKED_AT:
         rows = np.random.default_rng(0).permutation(len(fragments))[:LOOKED_AT]
@@ -48,12 +44,7 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
         raise ValueError("there is nothing to infer a schema from: no fragment says anything")
     if len(names) == 1:
         return {name: Text() for name in names}
-    repeated = repetitions(looked_at, list(names))
-    usual = set(usual_attributes(looked_at, list(names)))
-    found: dict[str, Attribute | None] = {
-        name: None if name in repeated else kind_of(values[name], name in usual, folded(name) in NAMES)
-        for name in names
-    }
+    found: dict[str, Attribute | None] = {name: kind_of(values[name]) for name in names}
     return found | {"*": Category()}
 
 
@@ -68,18 +59,8 @@ def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
                 raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
 
 
-def usual_attributes(fragments: list[dict[str, list[Any]]], names: list[str]) -> list[str]:
-    """Attributes that many fragments mention."""
-    mentioned = Counter(name for fragment in fragments for name in fragment)
-    return [name for name in names if mentioned[name] >= USUAL * len(fragments)]
-
-
-def kind_of(values: list[Any], usual: bool, named: bool = False) -> Attribute:
-    """The kind that suits an attribute with such values, which many fragments mention, or which is a name.
-
-    What many fragments mention, with many different values, identifies entities, and comes in variants. The
-    rest are facts, which mostly name other entities or categories.
-    """
+def kind_of(values: list[Any]) -> Attribute:
+    """The kind that suits an attribute with such values."""
     if (
         values
         and all(type(value) in (int, float) for value in values)
@@ -89,35 +70,7 @@ def kind_of(values: list[Any], usual: bool, named: bool = False) -> Attribute:
     texts = [as_text(value) for value in values]
     if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
         return Date()
-    distinct = len({folded(text) for text in texts})
-    return Text() if named or (usual and distinct > min(FEW, 0.5 * len(texts))) else Category()
-
-
-def repetitions(fragments: list[dict[str, list[Any]]], names: list[str]) -> set[str]:
-    """Attributes whose words are all among those of another one, in nearly all fragments that have them.
-
-    A full name beside its parts says everything once more, and would count twice.
-    """
-    usual = usual_attributes(fragments, names)
-    words = [
-        {name: words_in(fragment[name]) for name in usual if name in fragment}
-        for fragment in fragments[:2000]
-    ]
-    dropped: set[str] = set()
-    for part in usual:
-        for whole in usual:
-            if part == whole or whole in dropped or part in dropped:
-                continue
-            own = [said for said in words if part in said]
-            within = sum(whole in said and said[part] <= said[whole] for said in own)
-            if within >= ENOUGH * max(len(own), 1):
-                dropped.add(part)
-    return dropped
-
-
-def words_in(values: list[Any]) -> frozenset[str]:
-    """All words of some values."""
-    return frozenset(word for value in values for word in words_of(as_text(value)))
+    return Text()
 
 
 # ---------------------------------------------------------------------- TOML

@@ -76,8 +76,7 @@ def rounded(nats):
 
 @kernel
 def level_counts(grams, weights, starts, own_grams, own_weights, counts):
-    """Count at which levels a text is alike to others, whose parts begin at ``starts``, less the most alike of them."""
-    best = -1.0
+    """Count at which levels a text is alike to others, whose parts begin at ``starts``."""
     for k in range(starts.shape[0] - 1):
         v, v_end, w, total = starts[k], starts[k + 1], 0, 0.0
         while v < v_end and w < own_grams.shape[0]:
@@ -89,19 +88,11 @@ def level_counts(grams, weights, starts, own_grams, own_weights, counts):
                 total += weights[v] * own_weights[w]
                 v += 1
                 w += 1
-        best = max(best, total)
         counts[level_of(total)] += 1.0
-    if best >= 0.0:
-        counts[level_of(best)] -= 1.0
 
 
 @kernel
 def nearness_counts(numbers, own, scale, counts):
-    """Count at which levels a number is alike to others, less the most alike of them."""
-    best = -np.inf
+    """Count at which levels a number is alike to others."""
     for k in range(numbers.shape[0]):
-        nearness = 1.0 - abs(numbers[k] - own) / scale
-        best = max(best, nearness)
-        counts[level_of(nearness)] += 1.0
-    if numbers.shape[0] > 0:
-        counts[level_of(best)] -= 1.0
+        counts[level_of(1.0 - abs(numbers[k] - own) / scale)] += 1.0

@@ -112,8 +112,7 @@ class ComparedValues(Numbered):
 class References:
     """How often values of other entities are alike to a value of an attribute, by the attribute's references.
 
-    The one that is most alike is left out, as it may be of the same entity. Equality is counted in the corpus: a
-    value that h of E entities have is shared by the h − 1 others, by one at least.
+    Equality is counted in the corpus: a value that h of E entities have is shared by the h − 1 others, by one at least.
     """
 
     def __init__(self, vocabulary: ComparedValues, a: int) -> None:
@@ -138,14 +137,14 @@ class References:
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
     def counts(self, number: float, grams: Any, weights: Floats) -> Floats:
-        """How many references are alike to each degree, less the most alike one."""
+        """How many references are alike to each degree."""
         found = np.zeros(LEVELS)
         if self.measure == ALIKE:
             level_counts(self.grams, self.weights, self.starts, grams, weights, found)
         elif self.measure == NEAR:
             nearness_counts(self.numbers, number, self.scale, found)
         elif self.measure == SAME:
-            found[0] = max(self.n - 1, 0)
+            found[0] = self.n
         return found
 
     def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
