@@ -39,7 +39,7 @@ from partita.learning.pairs import (
     write_levels,
 )
 from partita.models.records.comparisons.family import LEVELS
-from partita.models.records.comparisons.vocabulary import SMOOTHING
+from partita.models.records.comparisons.vocabulary import shares_of
 from partita.models.records.entity_types import Types, learnt_types, log_joint, mentions_of
 from partita.models.records.kinds.attribute import AGREEMENT
 from partita.models.records.record import Record
@@ -50,11 +50,12 @@ SHARED = 30  # fragments that share a value for it to tie them together in a sam
 GUESSES = (1.0, 4.0, 16.0)  # of the records of an entity, in multiples of how often values repeat
 REPEATED = 0.6  # of an entity's values are the same
 TURNS = 4  # of clustering and learning
-BELIEF = 30.0  # comparisons behind the prior of m
+BELIEF = 10.0  # comparisons behind the prior of m
+COLUMN = 0.5  # of the records mention an attribute for it to be a column; else it is a fact
 CORRELATION = 0.1  # of two columns, if nothing is known
 PAIRS = 30_000  # of strangers, to see which columns go together
 DOUBT = 200.0  # pairs behind the prior of a correlation
-REFERENCES = 300  # entities whose values are kept to compare with
+REFERENCES = 500  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -71,7 +72,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
             occurrences[a][value] += 1
     counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, occurrences, strict=True)]
     if labels is None:
-        rows = neighbourhoods(pairs, occurrences)
+        rows, seeds = neighbourhoods(pairs, occurrences)
         own = [pairs[row] for row in rows]
         learner = Learner(names, counted, own, model.rate)
         found = learner.clusters()
@@ -80,9 +81,12 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
         rows = labelled_sample(codes)
+        seeds = rows
         own, found = [pairs[row] for row in rows], np.unique(codes[rows], return_inverse=True)[1]
         learner = Learner(names, counted, own, model.rate)
     prior = learner.prior(found)
+    sizes = np.bincount(found)[found[np.isin(rows, seeds)]]
+    size = 1.0 / float(np.mean(1.0 / sizes))
     clusters = values_of_clusters(own, found, len(attributes))
     fitted = dict(model.attributes)
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
@@ -96,9 +100,9 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
     mentioned = Counter(a for said in pairs for a in {a for a, _ in said})
     presence = {name: mentioned[a] / len(pairs) for a, name in enumerate(names)}
     if model.rate == 0:
-        return type(model)(fitted, model.rate, presence)
+        return type(model)(fitted, model.rate, presence, None, size)
     types, rate = learnt_types(mentions_of(own, found, len(names)))
-    return type(model)(fitted, rate, presence, named(types, names))
+    return type(model)(fitted, rate, presence, named(types, names), size)
 
 
 class Prior(NamedTuple):
@@ -138,10 +142,9 @@ class Learner:
 
     def prior(self, labels: Integers) -> Prior:
         """What clusters teach."""
-        agreement, base = np.empty((self.n_attributes, LEVELS)), np.zeros(self.n_attributes)
-        evidence = np.zeros(len(self.sample.levels))
+        base, evidence = np.zeros(self.n_attributes), np.zeros(len(self.sample.levels))
+        agreement = self.agreement(labels)
         for a, items in enumerate(self.of):
-            agreement[a] = self.agreement_of(a, items, labels)
             holders, log_u = self.strangers(a, items, labels)
             write_evidence(self.sample, a, np.log(agreement[a]), log_u, evidence)
             if len(items):
@@ -149,14 +152,20 @@ class Learner:
         weights = self.weights(evidence, labels)
         return Prior(agreement, weights, evidence, self.kinds(labels), base)
 
-    def agreement_of(self, a: int, items: Integers, labels: Integers) -> Floats:
-        """m of an attribute."""
-        order = items[np.argsort(labels[self.record[items]], kind="stable")]
-        of = labels[self.record[order]]
-        ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
-        counts = np.zeros(LEVELS)
-        within_counts(self.sample, a, self.record[order], self.value[order], ends, counts)
-        found: Floats = (counts + BELIEF * np.array(AGREEMENT)) / (counts.sum() + BELIEF)
+    def agreement(self, labels: Integers) -> Floats:
+        """m of each attribute, near that of all columns, or of all facts, which few records mention."""
+        counts = np.zeros((self.n_attributes, LEVELS))
+        for a, items in enumerate(self.of):
+            order = items[np.argsort(labels[self.record[items]], kind="stable")]
+            of = labels[self.record[order]]
+            ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
+            within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
+        columns = self.present.mean(axis=0) >= COLUMN
+        found = np.empty_like(counts)
+        for group in (columns, ~columns):
+            common = counts[group].sum(axis=0) + BELIEF * np.array(AGREEMENT)
+            known = counts[group] + BELIEF * common / common.sum()
+            found[group] = known / known.sum(axis=1, keepdims=True)
         return found
 
     def strangers(self, a: int, items: Integers, labels: Integers) -> tuple[Floats, Floats]:
@@ -263,9 +272,10 @@ def log_shares(counts: Floats, holders: Floats) -> Floats:
     """log u by value and level, from how many strangers are alike to each value; see ``References``."""
     overall = holders @ counts
     overall = (overall + 0.5 / LEVELS) / (overall.sum() + 0.5)
-    counts = counts.copy()
-    counts[:, -1] = np.maximum(counts[:, -1], 1.0)
-    found: Floats = np.log((counts + SMOOTHING * overall) / (counts.sum(axis=1, keepdims=True) + SMOOTHING))
+    exact = np.maximum(counts[:, -1], 1.0) / np.maximum(counts.sum(axis=1), 2.0)
+    shares = shares_of(counts, overall)
+    shares[:, -1] = exact
+    found: Floats = np.log(shares)
     return found
 
 
@@ -298,22 +308,27 @@ def labelled_sample(codes: Integers) -> list[int]:
             continue
         rows += of_clusters[c].tolist()
     return sorted(rows)
-def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> list[int]:
-    """Rows of a sample that has many fragments of the same entities: those that share a rare value."""
+def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> tuple[list[int], list[int]]:
+    """Rows of a sample that has many fragments of the same entities, those that share a rare value with one of some.
+
+    Also these, which are drawn at random.
+    """
     if len(pairs) <= SAMPLE:
-        return list(range(len(pairs)))
+        return list(range(len(pairs))), list(range(len(pairs)))
     holders: dict[tuple[int, str], list[int]] = defaultdict(list)
     for row, said in enumerate(pairs):
         for a, value in said:
             if occurrences[a][value] <= SHARED:
                 holders[a, value].append(row)
     chosen: dict[int, None] = {}
+    seeds = []
     for seed in np.random.default_rng(0).permutation(len(pairs)).tolist():
         reached = [seed, *(row for pair in pairs[seed] for row in holders.get(pair, ()))]
         chosen |= dict.fromkeys(reached)
+        seeds.append(seed)
         if len(chosen) >= SAMPLE:
             break
-    return sorted(chosen)
+    return sorted(chosen), seeds
 
 
 def named(types: Types, names: list[str]) -> list[tuple[float, dict[str, float]]]:

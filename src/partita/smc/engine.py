@@ -115,6 +115,7 @@ class Engine:
         scorer: Scorer | None = None,
     ) -> None:
         self.model = model
+        self.size = float(getattr(model, "size", None) or 0.0)  # of a cluster, that the model expects
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)
@@ -373,7 +374,7 @@ class Engine:
         for self.rounds_left in reversed(range(rounds)):
             self.observe_again(choose(self.state))
         if self.learns_alpha:
-            learn_alpha(self.state)
+            learn_alpha(self.state, self.size)
 
     def follow(self, end: int, names: Integers, following: int) -> tuple[bool, int]:
         """Observe stored data up to ``end`` or until the best clustering of earlier ones is another.
@@ -410,7 +411,7 @@ class Engine:
 
     def learn_alpha(self) -> None:
         """Learn the concentration, if that is due."""
-        learn_alpha(self.state)
+        learn_alpha(self.state, self.size)
 
     def weigh(self, x: int) -> None:
         """Find the candidates for observation ``x``, and the gains that it would have in their clusters."""

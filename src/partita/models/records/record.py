@@ -43,6 +43,8 @@ class Record(TextModel):
     types : list of (weight, mapping from name to float), optional
         Kinds of entities: how frequent each is, and the share of its fragments that mention each attribute.
         ``fit_prior`` finds them; None has all entities be of one type, as ``presence`` says.
+    size : float, optional
+        How many fragments an entity has, on average; what ``alpha="auto"`` expects. ``fit_prior`` learns it.
 
     Examples
     --------
@@ -64,11 +66,13 @@ class Record(TextModel):
         rate: float = 2.0,
         presence: Mapping[str, float] | None = None,
         types: Sequence[tuple[float, Mapping[str, float]]] | None = None,
+        size: float | None = None,
     ) -> None:
         self.attributes = attributes
         self.rate = rate
         self.presence = presence
         self.types = types
+        self.size = size
 
     # ------------------------------------------------------------------ schema
 
@@ -134,6 +138,8 @@ class Record(TextModel):
             model.check(name)
         if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
+        if self.size is not None and not (isinstance(self.size, int | float) and 1.0 <= self.size < np.inf):
+            raise ValueError(f"size must be a number of at least 1, got {self.size!r}")
         self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
         self._vocabulary = ComparedValues(models, self._expected(names))

@@ -172,7 +172,7 @@ def to_json(model: Any) -> dict[str, Any]:
     presence = None if model.presence is None else dict(model.presence)
     types = None if model.types is None else [[weight, dict(shares)] for weight, shares in model.types]
     kept: dict[str, Any] = plain(
-        {"attributes": attributes, "rate": model.rate, "presence": presence, "types": types}
+        {"attributes": attributes, "rate": model.rate, "presence": presence, "types": types, "size": model.size}
     )
     return kept
 
@@ -193,6 +193,6 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             raise ValueError(f"attribute {name!r}: the references make no sense")
         attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references))
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
-    model = kind(attributes, contents["rate"], contents["presence"], types)
+    model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])
     model.check(1)
     return model

@@ -36,7 +36,8 @@ from partita.models.records.tables import TABLES
 
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
-POWER = 0.65  # p
+import os
+POWER = float(os.environ.get("POWER","0.65"))  # p
 STEP = 2.0**20  # evidence is rounded to 1 / STEP
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute

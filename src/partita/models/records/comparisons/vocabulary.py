@@ -22,7 +22,7 @@ from partita.models.records.comparisons.similarity import level_counts, nearness
 from partita.models.records.tables import new_tables
 from partita.models.records.vocabulary import Growing, Numbered
 
-SMOOTHING = 3.0  # values behind how many are alike to one, as are those of all
+SHAPE = 0.5  # of the Gamma distribution of how many are alike to one value, among all values
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
 
 
@@ -109,6 +109,15 @@ class ComparedValues(Numbered):
         )
 
 
+def shares_of(counts: Floats, overall: Floats) -> Floats:
+    """u by level: how many of some strangers are as alike to a value, given how many are to all values.
+
+    For each level the shares of different values are Gamma distributed about the overall one, and counts Poisson.
+    """
+    found: Floats = (counts + SHAPE) / (counts.sum(axis=-1, keepdims=True) + SHAPE / overall)
+    return found
+
+
 class References:
     """How often values of other entities are alike to a value of an attribute, by the attribute's references.
 
@@ -150,7 +159,7 @@ class References:
     def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
         """u of a value, by level."""
         found = self.counts(number, grams, weights) if self.n else np.zeros(LEVELS)
-        shares: Floats = (found + SMOOTHING * self.overall) / (found.sum() + SMOOTHING)
+        shares = shares_of(found, self.overall)
         if self.entities > 0.0:
             shares[-1] = max(self.holders.get(value, 0.0) - 1.0, 1.0) / max(self.entities, 2.0)
         return shares
