@@ -54,7 +54,7 @@ BELIEF = 10.0  # comparisons behind the prior of m
 COLUMN = 0.5  # of the records mention an attribute for it to be a column; else it is a fact
 CORRELATION = 0.1  # of two columns, if nothing is known
 PAIRS = 30_000  # of strangers, to see which columns go together
-DOUBT = 200.0  # pairs behind the prior of a correlation
+DOUBT = 30.0  # pairs behind the prior of a correlation
 REFERENCES = 500  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
@@ -90,12 +90,14 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
     clusters = values_of_clusters(own, found, len(attributes))
     fitted = dict(model.attributes)
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
+        chosen = references(clusters[a])
         counts = counts_among_entities(occurrences[a], clusters[a])
         fitted[name] = replace(
             attribute.with_corpus(counts).learnt_from(clusters[a]),
             agreement=tuple(prior.agreement[a].tolist()),
             weight=float(prior.weights[a]),
-            references=references(clusters[a]),
+            references=chosen,
+            kin=len(chosen) * size / len(pairs),
         )
     mentioned = Counter(a for said in pairs for a in {a for a, _ in said})
     presence = {name: mentioned[a] / len(pairs) for a, name in enumerate(names)}
@@ -177,23 +179,36 @@ class Learner:
         return holders, log_shares(counts, holders)
 
     def weights(self, evidence: Floats, labels: Integers) -> Floats:
-        """What each attribute's evidence counts, by how it goes together with that of others among strangers."""
+        """What each attribute's evidence counts, by how it goes together with that of others.
+
+        Among strangers, as cities with their postcodes, and within an entity, as all that changes with an employer.
+        """
         generator = np.random.default_rng(0)
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
-        first, second = first[strangers], second[strangers]
+        apart = self.correlations(evidence, first[strangers], second[strangers], math.log(self.n))
+        order = np.argsort(labels, kind="stable")
+        steps = generator.integers(1, np.maximum(np.bincount(labels)[labels[order]], 2))
+        first, second = order, order[np.minimum(np.arange(self.n) + steps, self.n - 1)]
+        kin = (labels[first] == labels[second]) & (first != second)
+        together = self.correlations(evidence, first[kin], second[kin], np.inf)
+        correlation = 0.5 * (apart + together)
+        beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
+        np.fill_diagonal(beside, 1.0)
+        found: Floats = 1.0 / (correlation * beside).sum(axis=1)
+        return found
+
+    def correlations(self, evidence: Floats, first: Integers, second: Integers, limit: float) -> Floats:
+        """How attributes' evidence goes together over pairs of records, those above 0."""
         moments = np.zeros((4, self.n_attributes, self.n_attributes))
-        pair_moments(self.sample, evidence, first, second, math.log(self.n), moments)
+        pair_moments(self.sample, evidence, first, second, limit, moments)
         together = moments[0]
         mean, square, product = moments[1:] / np.maximum(together, 1.0)
         covariance, variance = product - mean * mean.T, square - mean**2
         scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
-        correlation = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
-        correlation = np.maximum((together * correlation + DOUBT * CORRELATION) / (together + DOUBT), 0.0)
-        beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
-        np.fill_diagonal(correlation, 1.0)
-        np.fill_diagonal(beside, 1.0)
-        found: Floats = 1.0 / (correlation * beside).sum(axis=1)
+        found = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
+        found = np.maximum((together * found + DOUBT * CORRELATION) / (together + DOUBT), 0.0)
+        np.fill_diagonal(found, 1.0)
         return found
 
     def kinds(self, labels: Integers) -> Floats:
@@ -292,10 +307,16 @@ def log_partition(labels: Integers) -> float:
 
 
 def references(clusters: list[Counter[str]]) -> tuple[str, ...]:
-    """One value each of some entities."""
+    """Values of entities, about as many of each."""
     generator = np.random.default_rng(0)
-    chosen = generator.permutation(len(clusters))[:REFERENCES]
-    return tuple(sorted(clusters[c])[int(generator.integers(len(clusters[c])))] for c in chosen.tolist())
+    each = -(-REFERENCES // max(len(clusters), 1))
+    found: list[str] = []
+    for c in generator.permutation(len(clusters)).tolist():
+        values = sorted(clusters[c])
+        found += [values[k] for k in generator.permutation(len(values))[:each].tolist()]
+        if len(found) >= REFERENCES:
+            break
+    return tuple(found[:REFERENCES])
 
 
 def labelled_sample(codes: Integers) -> list[int]:

@@ -21,7 +21,7 @@ from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
 ENOUGH = 0.95  # share of values, or of fragments, for a rule
-LEARNT = ("corpus", "references")  # what only learning gives an attribute
+LEARNT = ("corpus", "references", "kin")  # what only learning gives an attribute
 
 
 # ---------------------------------------------------------------------- inference
@@ -165,6 +165,7 @@ def to_json(model: Any) -> dict[str, Any]:
             "kind": attribute.kind,
             "corpus": attribute.corpus.counts,
             "references": list(attribute.references),
+            "kin": attribute.kin,
         }
         | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
         for name, attribute in (model.attributes or {}).items()
@@ -185,13 +186,13 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             attributes[name] = None
             continue
         given = dict(table)
-        counts, references = given.pop("corpus"), given.pop("references")
+        counts, references, kin = given.pop("corpus"), given.pop("references"), given.pop("kin")
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
         if not all(isinstance(value, str) for value in references):
             raise ValueError(f"attribute {name!r}: the references make no sense")
-        attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references))
+        attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references), kin=kin)
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
     model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])
     model.check(1)

@@ -6,21 +6,25 @@ Two values of an attribute are alike to one of ``LEVELS`` degrees, from not at a
     e(v, w) = log m(level) − log max(u_v(level), u_w(level)),
 
 m being how often values of one entity are so alike, and u_v how often those of *other* entities are as alike to v. So
-agreement is worth no more than how rare a value is among entities, and a text that resembles many says little. A
-cluster with the values v_1 … v_n of an attribute has the evidence
+agreement is worth no more than how rare a value is among entities, and a text that resembles many says little. In a
+cluster with the values v_1 … v_n of an attribute each is as likely as the others make it, on average, and the evidence
+is
 
-    (2/n)^p · Σ_{i<j} e(v_i, v_j)        over pairs of values from different fragments.
+    (1 − 1/n) · Σ_i (1/q)·log [ Σ_{j≠i} exp(q·e(v_i, v_j)) / (n − 1) ],
 
-With p = 1 that is n − 1 times the mean over pairs, as much as n − 1 independent comparisons; the pairs of an entity
-that varies agree less than its values deserve, and p is a little lower. log p(c) is the sum over attributes, each with
-a weight, as columns that go together must not count as if they were independent, and of what :mod:`.presence` says of
-the attributes that are mentioned. It is a potential, relative to all values being strangers: a fragment by itself has
-the evidence 0. It depends on the set alone. Evidence is rounded to 2⁻²⁰ nats, which makes sums of it exact, whatever
-the order, so that a value that is taken out again leaves no trace.
+of two values e itself, and of n equal ones n − 1 times as much: joining two clusters says once that they agree, however
+large they are. With q = 1 it is the kernel density of a value given the others, which forgives an entity with two
+values half of its pairs; with q near 0 it is the mean of the evidence, which forgives nothing. Values of the same
+fragment say nothing of each other, e = 0. log p(c) is the sum over attributes, each with a weight, as columns that go
+together must not count as if they were independent, and of what :mod:`.presence` says of the attributes that are
+mentioned. It is a potential, relative to all values being strangers: a fragment by itself has the evidence 0. It depends
+on the set alone: the terms of the sums are rounded to 2⁻²⁰, which makes sums of them exact, whatever the order, so that
+a value that is taken out again leaves no trace.
 
 Features are numbered through from 1: values, and for each attribute the count of its values and of the fragments that
-mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of an
-attribute's values is the sum over pairs. An observation is a range of ``items``: its values, sorted by attribute.
+mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of a value is
+T_v, the sum of exp(q·e) over its occurrences and the others, and beside that of an attribute's values
+Σ_v n_v·log(T_v / n_v). An observation is a range of ``items``: its values, sorted by attribute.
 """
 
 from __future__ import annotations
@@ -36,14 +40,13 @@ from partita.models.records.tables import TABLES
 
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
-import os
-POWER = float(os.environ.get("POWER","0.65"))  # p
-STEP = 2.0**20  # evidence is rounded to 1 / STEP
+SHARPNESS = 0.3  # q
+COHESION = 0.1  # s
+STEP = 2.0**20  # terms are rounded to 1 / STEP
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
 VALUE, TOTAL = range(2)  # kinds of features
-DAMPED = 1024  # numbers of values for which (2/n)^p is at hand
 
 
 class ComparisonFamily(NamedTuple):
@@ -62,9 +65,10 @@ class ComparisonFamily(NamedTuple):
     strength: Floats  # of each attribute: what its evidence counts
     measure: Integers  # of each attribute: SAME, ALIKE, NEAR, or OTHERS and on
     scale: Floats  # of each attribute: how far numbers may lie apart to be alike
+    sharpness: float  # q
+    cohesion: float  # s
     totals: Any  # of each attribute: the features that count its VALUES and where it is PRESENT
     presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
-    damping: Floats  # (2/n)^p
     tables: Any
     others: Any  # of each attribute with a kernel of its own, what that needs to know
 
@@ -84,9 +88,10 @@ OF_FIELDS = {
     "strength": FLOATS,
     "measure": INTEGERS,
     "scale": FLOATS,
+    "sharpness": types.float64,
+    "cohesion": types.float64,
     "totals": types.int64[:, ::1],
     "presence": types.float64[:, ::1],
-    "damping": FLOATS,
     "tables": TABLES,
 }
 
@@ -105,8 +110,3 @@ def _type_of_family(value, context):
     """The same for most, so that a call need not look at every field: that takes longer than most calls."""
     return COMPARISON_FAMILY if not value.others else family_type(typeof(value.others))
 
-
-def damping() -> Floats:
-    """(2/n)^p for the first n."""
-    found: Floats = (2.0 / np.maximum(np.arange(DAMPED), 1)) ** POWER
-    return found

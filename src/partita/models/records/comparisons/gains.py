@@ -7,7 +7,7 @@ import numpy as np
 from partita._core.kernel import borrowed, inner, shared
 from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import presence_gain
-from partita.models.records.comparisons.values import choose, compare, damped, forget, others_gain, prepare
+from partita.models.records.comparisons.values import choose, compare, forget, others_gain, potential, prepare
 from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, count_of, slot_of
 
 
@@ -26,7 +26,8 @@ def gains(family, statistics, ids, first, last, data, x, out):
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
     pool, sums, groups = borrowed(tables.pool), borrowed(tables.sums), borrowed(tables.groups)
     together, totals, presence = borrowed(tables.shared), borrowed(family.totals), borrowed(family.presence)
-    strength, damping, measure = borrowed(family.strength), borrowed(family.damping), borrowed(family.measure)
+    strength, measure = borrowed(family.strength), borrowed(family.measure)
+    q, s = family.sharpness, family.cohesion
     for k in range(first, last):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
@@ -44,7 +45,6 @@ def gains(family, statistics, ids, first, last, data, x, out):
             n = count_of(pool, start, capacity, totals[a, VALUES])
             if n > 0:
                 before = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
-                gain = (before + together[g]) * damped(damping, n + more)
-                total += strength[a] * (gain - (before * damped(damping, n) if n > 1 else 0.0))
+                total += strength[a] * (potential(together[g], n + more, q, s) - potential(before, n, q, s))
         out[c] = total + statistics[c, LOG_SIZE]
     forget(family, n_groups)

@@ -7,7 +7,7 @@ import numpy as np
 from partita._core.kernel import borrowed, inner
 from partita.models.records.comparisons.family import MENTIONS, OTHERS, TOTAL, VALUES
 from partita.models.records.comparisons.presence import weigh_types
-from partita.models.records.comparisons.values import choose, damped, others_gain
+from partita.models.records.comparisons.values import choose, others_gain, potential
 from partita.models.records.tables import CAPACITY, COUNT, START
 
 
@@ -25,7 +25,7 @@ def log_marginal(family, statistics, c, size, d):
         if family.measure[a] >= OTHERS:
             total += whole(family, start, capacity, a)
         else:
-            total += family.strength[a] * sums[k] * damped(family.damping, n)
+            total += family.strength[a] * potential(sums[k], n, family.sharpness, family.cohesion)
     return total
 
 

@@ -50,28 +50,25 @@ def level(family, a, v, w):
 
 
 @inner
-def evidence(family, a, v, w):
-    """log-likelihood ratio of two values of an attribute: of one entity, or of two."""
+def affinity(family, a, v, w):
+    """exp(q·e) of two values of an attribute, e being the log-likelihood ratio: of one entity, or of two."""
     log_u = borrowed(family.log_u)
     if v == w:
-        return rounded(family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1])
-    if family.measure[a] != ALIKE:
-        at = level(family, a, v, w)
-        return rounded(family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))
+        return rounded(math.exp(family.sharpness * (family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1])))
     near, known = borrowed(family.tables.near), borrowed(family.tables.evidence)
     key = (np.int64(min(v, w)) << 32) + np.int64(max(v, w))
     slot = place(key, np.int64(near.shape[0] - 1))
     if near[slot] != key:
         at = level(family, a, v, w)
         near[slot] = key
-        known[slot] = rounded(family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))
+        known[slot] = rounded(math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))))
     return known[slot]
 
 
 @inner
-def rounded(nats):
+def rounded(x):
     """To a multiple of 1 / STEP."""
-    return math.floor(nats * STEP + 0.5) / STEP
+    return math.floor(x * STEP + 0.5) / STEP
 
 
 @kernel

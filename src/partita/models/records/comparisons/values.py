@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numba.extending import overload
 
 from partita._core.kernel import INNER, borrowed, inner
-from partita.models.records.comparisons.family import DAMPED, OTHERS, POWER, VALUE
-from partita.models.records.comparisons.similarity import evidence
+from partita.models.records.comparisons.family import OTHERS, VALUE
+from partita.models.records.comparisons.similarity import affinity, rounded
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
 
@@ -27,9 +28,17 @@ def grown_to(array, n):
 
 
 @inner
-def damped(damping, n):
-    """(2/n)^p."""
-    return damping[n] if n < DAMPED else (2.0 / n) ** POWER
+def potential(log_terms, n, sharpness, cohesion):
+    """The evidence of n values, from Σ_v n_v·log(T_v / n_v)."""
+    if n < 2:
+        return 0.0
+    return (1.0 - 1.0 / n) * (0.5 * n) ** cohesion * (log_terms - n * math.log(n - 1.0)) / sharpness
+
+
+@inner
+def term(total, n):
+    """What a value that occurs n times adds to the sum of logarithms."""
+    return n * rounded(math.log(total / n))
 
 
 @inner
@@ -40,7 +49,8 @@ def prepare(family, start, end):
     if tables.group_of.shape[0] < family.totals.shape[0]:
         tables.group_of = np.full(family.totals.shape[0], -1, np.int64)
     if tables.shared.shape[0] <= end - start:
-        tables.shared = np.zeros(2 * (end - start) + 2)
+        tables.shared, tables.totals = np.zeros(2 * (end - start) + 2), np.zeros(2 * (end - start) + 2)
+        tables.times = np.zeros(2 * (end - start) + 2, np.int64)
     groups, group_of = borrowed(tables.groups), borrowed(tables.group_of)
     n = np.int64(0)
     for k in range(start, end):
@@ -63,23 +73,46 @@ def forget(family, n_groups):
 
 @inner
 def compare(family, start, capacity, n_groups):
-    """Sum the evidence of an observation's values and those in a table, by group, into ``tables.shared``."""
-    tables = family.tables
-    pool, items, owner, kind = borrowed(tables.pool), borrowed(family.items), borrowed(family.owner), borrowed(family.kind)
+    """Compare an observation's values with those in a table.
+
+    Writes, of each of its items, T of the value with it, in ``tables.totals``, and how often it then occurs, in
+    ``tables.times``; of each group Σ_v n_v·log(T_v / n_v), in ``tables.shared``.
+    """
+    tables, items = family.tables, borrowed(family.items)
+    pool, sums, owner, kind = borrowed(tables.pool), borrowed(tables.sums), borrowed(family.owner), borrowed(family.kind)
     groups, group_of, shared = borrowed(tables.groups), borrowed(tables.group_of), borrowed(tables.shared)
-    measure = borrowed(family.measure)
+    totals, times, measure = borrowed(tables.totals), borrowed(tables.times), borrowed(family.measure)
+    if n_groups == 0:
+        return
+    base = groups[0, 1]
     for g in range(n_groups):
         shared[g] = 0.0
+        for i in range(groups[g, 1], groups[g, 2]):
+            totals[i - base], times[i - base] = groups[g, 2] - groups[g, 1] - 1.0, 1
     for k in range(start, start + capacity):
-        w, count = pool[k] >> 32, pool[k] & COUNT
-        if count == 0 or kind[w] != VALUE:
+        w, n = pool[k] >> 32, pool[k] & COUNT
+        if n == 0 or kind[w] != VALUE:
             continue
         a = owner[w]
         g = group_of[a]
         if g < 0 or measure[a] >= OTHERS:
             continue
+        more, same = 0.0, np.int64(-1)
         for i in range(groups[g, 1], groups[g, 2]):
-            shared[g] += count * evidence(family, a, items[i], w)
+            found = affinity(family, a, items[i], w)
+            totals[i - base] += n * found
+            more += found
+            if items[i] == w:
+                same = i - base
+        if same < 0:
+            shared[g] += term(sums[k] + n * more, n)
+        else:
+            totals[same] += sums[k] + n * more
+            times[same] += n
+    for g in range(n_groups):
+        for i in range(groups[g, 1], groups[g, 2]):
+            if totals[i - base] > 0.0:
+                shared[g] += term(totals[i - base], times[i - base])
 
 
 # ---------------------------------------------------------------------- attributes with a kernel of their own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,15 @@ import numpy as np
 from partita._core.typing import Array, Floats
 from partita.models.records.comparisons.family import (
     ALIKE,
+    COHESION,
     LEVELS,
     NEAR,
     OTHERS,
     SAME,
+    SHARPNESS,
     TOTAL,
     VALUE,
     ComparisonFamily,
-    damping,
 )
 from partita.models.records.comparisons.similarity import level_counts, nearness_counts
 from partita.models.records.tables import new_tables
@@ -101,9 +103,10 @@ class ComparedValues(Numbered):
             strength=self.strength,
             measure=self.measure,
             scale=self.scale,
+            sharpness=float(os.environ.get("Q", SHARPNESS)),
+            cohesion=float(os.environ.get("S", COHESION)),
             totals=self.totals,
             presence=self.presence,
-            damping=damping(),
             tables=new_tables(True) if tables is None else tables,
             others=self.others,
         )
@@ -127,6 +130,7 @@ class References:
     def __init__(self, vocabulary: ComparedValues, a: int) -> None:
         attribute = vocabulary.attributes[a]
         self.measure, self.scale = int(vocabulary.measure[a]), attribute.scale
+        self.kin = attribute.kin * np.array(attribute.agreement)
         self.holders, self.entities = attribute.corpus.counts, attribute.corpus.values.total
         given = attribute.references
         self.n = len(given)
@@ -146,7 +150,7 @@ class References:
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
     def counts(self, number: float, grams: Any, weights: Floats) -> Floats:
-        """How many references are alike to each degree."""
+        """How many references are alike to each degree, but for those of the same entity."""
         found = np.zeros(LEVELS)
         if self.measure == ALIKE:
             level_counts(self.grams, self.weights, self.starts, grams, weights, found)
@@ -154,7 +158,8 @@ class References:
             nearness_counts(self.numbers, number, self.scale, found)
         elif self.measure == SAME:
             found[0] = self.n
-        return found
+        strangers: Floats = np.maximum(found - self.kin, 0.0)
+        return strangers
 
     def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
         """u of a value, by level."""

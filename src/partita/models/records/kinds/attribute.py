@@ -37,12 +37,15 @@ class Attribute:
         In how many entities each value occurs.
     references : tuple of str
         Values of different entities: what a value is compared with to see how many are alike to it by chance.
+    kin : float
+        How many of the references are of the same entity as a value, on average.
     """
 
     agreement: tuple[float, ...] = AGREEMENT
     weight: float = 1.0
     corpus: Corpus = field(default_factory=Corpus, repr=False)
     references: tuple[str, ...] = field(default=(), repr=False)
+    kin: float = field(default=0.0, repr=False)
 
     kind: ClassVar[str]
     measure: ClassVar[int] = SAME
