@@ -44,12 +44,15 @@ from partita.models.records.entity_types import Types, learnt_types, log_joint, 
 from partita.models.records.kinds.attribute import AGREEMENT
 from partita.models.records.record import Record
 from partita.models.registry import learn
+from partita.smc.sampler import SplitSMC
 
 SAMPLE = 1000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
 GUESSES = (1.0, 4.0, 16.0)  # of the records of an entity, in multiples of how often values repeat
 REPEATED = 0.6  # of an entity's values are the same
-TURNS = 4  # of clustering and learning
+TURNS = 3  # of clustering and learning
+POLISH = 2  # more turns, with the sampler itself
+PARTICLES = 5  # of it
 BELIEF = 10.0  # comparisons behind the prior of m
 COLUMN = 0.5  # of the records mention an attribute for it to be a column; else it is a fact
 CORRELATION = 0.1  # of two columns, if nothing is known
@@ -70,40 +73,75 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
     for said in pairs:
         for a, value in said:
             occurrences[a][value] += 1
-    counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, occurrences, strict=True)]
-    if labels is None:
-        rows, seeds = neighbourhoods(pairs, occurrences)
-        own = [pairs[row] for row in rows]
-        learner = Learner(names, counted, own, model.rate)
-        found = learner.clusters()
-    else:
+    if labels is not None:
         codes = label_codes("labels", labels)
         if len(codes) != len(pairs):
             raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
-        rows = labelled_sample(codes)
-        seeds = rows
-        own, found = [pairs[row] for row in rows], np.unique(codes[rows], return_inverse=True)[1]
-        learner = Learner(names, counted, own, model.rate)
-    prior = learner.prior(found)
-    sizes = np.bincount(found)[found[np.isin(rows, seeds)]]
-    size = 1.0 / float(np.mean(1.0 / sizes))
-    clusters = values_of_clusters(own, found, len(attributes))
+        rows = seeds = labelled_sample(codes)
+    else:
+        rows, seeds = neighbourhoods(pairs, occurrences)
+    own = [pairs[row] for row in rows]
+    among: list[Counter[str]] = [Counter() for _ in attributes]
+    for said in own:
+        for a, value in said:
+            among[a][value] += 1
+    counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
+    learner = Learner(names, counted, own, model.rate)
+    drawn = np.isin(rows, seeds)
+    if labels is not None:
+        found = np.unique(codes[rows], return_inverse=True)[1]
+    else:
+        found, sample = learner.clusters(), [fragments[row] for row in rows]
+        for _ in range(POLISH):
+            current = learnt(model, learner, found, drawn, among, len(own), learner.present.mean(axis=0))
+            found = SplitSMC(current, n_particles=PARTICLES, random_state=0).fit(sample).refine(1).labels_
+    mentioned = np.bincount([a for said in pairs for a in {a for a, _ in said}], minlength=len(names))
+    return learnt(model, learner, found, drawn, occurrences, len(pairs), mentioned / len(pairs))
+
+
+def learnt(
+    model: Any,
+    learner: Learner,
+    labels: Integers,
+    drawn: Array,
+    occurrences: list[Counter[str]],
+    n: int,
+    mentioned: Floats,
+) -> Any:
+    """The model with what clusters of the sample teach.
+
+    Parameters
+    ----------
+    model : Record
+    learner : Learner
+    labels : int array
+        The clusters.
+    drawn : bool array
+        Which records of the sample were drawn at random.
+    occurrences : list of Counter
+        Of each attribute: how often each value occurs, in all n records.
+    n : int
+    mentioned : float array
+        Of each attribute: the share of records that mention it.
+    """
+    names, attributes = model._modelled()
+    prior = learner.prior(labels)
+    size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]]))
+    clusters = values_of_clusters(learner.pairs, labels, len(attributes))
     fitted = dict(model.attributes)
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         chosen = references(clusters[a])
-        counts = counts_among_entities(occurrences[a], clusters[a])
         fitted[name] = replace(
-            attribute.with_corpus(counts).learnt_from(clusters[a]),
+            attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(clusters[a]),
             agreement=tuple(prior.agreement[a].tolist()),
             weight=float(prior.weights[a]),
             references=chosen,
-            kin=len(chosen) * size / len(pairs),
+            kin=len(chosen) * size / n,
         )
-    mentioned = Counter(a for said in pairs for a in {a for a, _ in said})
-    presence = {name: mentioned[a] / len(pairs) for a, name in enumerate(names)}
+    presence = dict(zip(names, mentioned.tolist(), strict=True))
     if model.rate == 0:
         return type(model)(fitted, model.rate, presence, None, size)
-    types, rate = learnt_types(mentions_of(own, found, len(names)))
+    types, rate = learnt_types(mentions_of(learner.pairs, labels, len(names)))
     return type(model)(fitted, rate, presence, named(types, names), size)
 
 

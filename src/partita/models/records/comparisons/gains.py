@@ -27,7 +27,7 @@ def gains(family, statistics, ids, first, last, data, x, out):
     pool, sums, groups = borrowed(tables.pool), borrowed(tables.sums), borrowed(tables.groups)
     together, totals, presence = borrowed(tables.shared), borrowed(family.totals), borrowed(family.presence)
     strength, measure = borrowed(family.strength), borrowed(family.measure)
-    q, s = family.sharpness, family.cohesion
+    q = family.sharpness
     for k in range(first, last):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
@@ -44,6 +44,7 @@ def gains(family, statistics, ids, first, last, data, x, out):
                 continue
             n = count_of(pool, start, capacity, totals[a, VALUES])
             if n > 0:
+                s = family.cohesion * (1.0 - strength[a])
                 before = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
                 total += strength[a] * (potential(together[g], n + more, q, s) - potential(before, n, q, s))
         out[c] = total + statistics[c, LOG_SIZE]

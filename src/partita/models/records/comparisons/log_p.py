@@ -25,7 +25,7 @@ def log_marginal(family, statistics, c, size, d):
         if family.measure[a] >= OTHERS:
             total += whole(family, start, capacity, a)
         else:
-            total += family.strength[a] * potential(sums[k], n, family.sharpness, family.cohesion)
+            total += family.strength[a] * potential(sums[k], n, family.sharpness, family.cohesion * (1.0 - family.strength[a]))
     return total
 
 
