@@ -105,18 +105,19 @@ def write_evidence(sample, a, log_m, log_u, out):
 
 
 @kernel
-def pair_moments(sample, evidence, first, second, limit, moments):
-    """Sums over pairs of records and pairs of attributes that both speak of: 1, e_a, e_a² and e_a·e_b.
+def sum_evidence(sample, evidence, first, second, limit, least, moments):
+    """Sums over pairs of records: of those alike in an attribute a, how many speak of b, and what b says of them.
 
-    e_a is what an attribute says, the mean over the values of the two records. Pairs for which all say more than
-    ``limit`` are left out: they may be no strangers.
+    Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
+    Pairs of which all say more than ``limit`` are left out: they may be no strangers.
     """
     n_attributes = moments.shape[1]
     found, said = np.empty(n_attributes, np.int64), np.empty(n_attributes)
+    alike = np.empty(n_attributes, np.int64)
     for k in range(first.shape[0]):
         i, i_end = sample.starts[first[k]], sample.starts[first[k] + 1]
         j, j_end = sample.starts[second[k]], sample.starts[second[k] + 1]
-        n = 0
+        n, every = 0, 0.0
         while i < i_end and j < j_end:
             a = sample.attribute[i]
             if a < sample.attribute[j]:
@@ -124,7 +125,7 @@ def pair_moments(sample, evidence, first, second, limit, moments):
             elif a > sample.attribute[j]:
                 j += 1
             else:
-                i_last, j_last, total = i, j, 0.0
+                i_last, j_last, total, best = i, j, 0.0, 0
                 while i_last < i_end and sample.attribute[i_last] == a:
                     i_last += 1
                 while j_last < j_end and sample.attribute[j_last] == a:
@@ -133,21 +134,18 @@ def pair_moments(sample, evidence, first, second, limit, moments):
                     at = sample.offset[a] + sample.value[p] * sample.distinct[a]
                     for q in range(j, j_last):
                         total += evidence[at + sample.value[q]]
-                found[n], said[n] = a, total / ((i_last - i) * (j_last - j))
+                        best = max(best, sample.levels[at + sample.value[q]])
+                found[n], said[n], alike[n] = a, total / ((i_last - i) * (j_last - j)), best
+                every += said[n]
                 n += 1
                 i, j = i_last, j_last
-        total = 0.0
-        for p in range(n):
-            total += said[p]
-        if total > limit:
+        if every > limit:
             continue
         for p in range(n):
-            for q in range(n):
-                a, b = found[p], found[q]
-                moments[0, a, b] += 1.0
-                moments[1, a, b] += said[p]
-                moments[2, a, b] += said[p] * said[p]
-                moments[3, a, b] += said[p] * said[q]
+            if alike[p] >= least:
+                for q in range(n):
+                    moments[0, found[p], found[q]] += 1.0
+                    moments[1, found[p], found[q]] += said[q]
 
 
 # ---------------------------------------------------------------------- clustering

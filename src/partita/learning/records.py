@@ -33,7 +33,7 @@ from partita.learning.pairs import (
     Sample,
     between_counts,
     improve,
-    pair_moments,
+    sum_evidence,
     within_counts,
     write_evidence,
     write_levels,
@@ -56,7 +56,8 @@ PARTICLES = 5  # of it
 BELIEF = 10.0  # comparisons behind the prior of m
 COLUMN = 0.5  # of the records mention an attribute for it to be a column; else it is a fact
 CORRELATION = 0.1  # of two columns, if nothing is known
-PAIRS = 30_000  # of strangers, to see which columns go together
+ALIKE_FROM = 3  # the level from which strangers are alike
+PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
 REFERENCES = 500  # entities whose values are kept to compare with
 
@@ -224,30 +225,32 @@ class Learner:
         generator = np.random.default_rng(0)
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
-        apart = self.correlations(evidence, first[strangers], second[strangers], math.log(self.n))
+        first, second = first[strangers], second[strangers]
+        at_random, usual = self.mean_evidence(evidence, first, second, 0)
+        alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM)
         order = np.argsort(labels, kind="stable")
         steps = generator.integers(1, np.maximum(np.bincount(labels)[labels[order]], 2))
         first, second = order, order[np.minimum(np.arange(self.n) + steps, self.n - 1)]
         kin = (labels[first] == labels[second]) & (first != second)
-        together = self.correlations(evidence, first[kin], second[kin], np.inf)
-        correlation = 0.5 * (apart + together)
+        _, of_kin = self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)
+        usual, of_kin = np.diag(usual), np.diag(of_kin)
+        share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
+        share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
+        correlation = 0.5 * (share + share.T)
+        np.fill_diagonal(correlation, 1.0)
         beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
         np.fill_diagonal(beside, 1.0)
         found: Floats = 1.0 / (correlation * beside).sum(axis=1)
         return found
 
-    def correlations(self, evidence: Floats, first: Integers, second: Integers, limit: float) -> Floats:
-        """How attributes' evidence goes together over pairs of records, those above 0."""
-        moments = np.zeros((4, self.n_attributes, self.n_attributes))
-        pair_moments(self.sample, evidence, first, second, limit, moments)
-        together = moments[0]
-        mean, square, product = moments[1:] / np.maximum(together, 1.0)
-        covariance, variance = product - mean * mean.T, square - mean**2
-        scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
-        found = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
-        found = np.maximum((together * found + DOUBT * CORRELATION) / (together + DOUBT), 0.0)
-        np.fill_diagonal(found, 1.0)
-        return found
+    def mean_evidence(
+        self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float | None = None
+    ) -> tuple[Floats, Floats]:
+        """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
+        moments = np.zeros((2, self.n_attributes, self.n_attributes))
+        limit = math.log(self.n) if limit is None else limit
+        sum_evidence(self.sample, evidence, first, second, limit, least, moments)
+        return moments[0], moments[1] / np.maximum(moments[0], 1.0)
 
     def kinds(self, labels: Integers) -> Floats:
         """What it says of two records that they mention the attributes that they do: the odds of one type."""

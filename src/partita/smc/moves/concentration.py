@@ -106,8 +106,8 @@ def mean_clusters(state):
 def learn_alpha(state, size):
     """At the marks, one step of EM for α, which moves the whole posterior.
 
-    Where the model expects clusters of a ``size``, above 0, their number is taken half way, in proportion, to what
-    that makes: clusters teach α, and α makes clusters, so what is found alone may be its own cause.
+    Where the model expects clusters of a ``size``, above 0, what is found moves their number a quarter of the way, in
+    proportion, from what that makes: clusters teach α, and α makes clusters, so what is found may be its own cause.
     """
     n = n_present(state)
     if n < state.next_alpha:
@@ -115,7 +115,7 @@ def learn_alpha(state, size):
     state.next_alpha = n + n // 4 + 1
     clusters = mean_clusters(state)
     if size > 0.0:
-        clusters = math.sqrt(clusters * max(n / size, 1.0))
+        clusters = math.sqrt(math.sqrt(clusters * max(n / size, 1.0) ** 3))
     log_alpha = math.log(best_alpha(clusters, n))
     log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
     step = log_alpha - state.log_alpha
