@@ -106,7 +106,8 @@ def write_evidence(sample, a, log_m, log_u, out):
 
 @kernel
 def sum_evidence(sample, evidence, first, second, limit, least, moments):
-    """Sums over pairs of records: of those alike in an attribute a, how many speak of b, and what b says of them.
+    """Sums over pairs of records: of those alike in an attribute a, how many speak of b,
+    and Σ e_b, Σ e_b² and Σ e_a·e_b of what they say.
 
     Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
     Pairs of which all say more than ``limit`` are left out: they may be no strangers.
@@ -146,6 +147,8 @@ def sum_evidence(sample, evidence, first, second, limit, least, moments):
                 for q in range(n):
                     moments[0, found[p], found[q]] += 1.0
                     moments[1, found[p], found[q]] += said[q]
+                    moments[2, found[p], found[q]] += said[q] * said[q]
+                    moments[3, found[p], found[q]] += said[p] * said[q]
 
 
 # ---------------------------------------------------------------------- clustering

@@ -232,11 +232,18 @@ class Learner:
         steps = generator.integers(1, np.maximum(np.bincount(labels)[labels[order]], 2))
         first, second = order, order[np.minimum(np.arange(self.n) + steps, self.n - 1)]
         kin = (labels[first] == labels[second]) & (first != second)
-        _, of_kin = self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)
+        moments = np.zeros((4, self.n_attributes, self.n_attributes))
+        sum_evidence(self.sample, evidence, first[kin], second[kin], np.inf, 0, moments)
+        known = moments[0]
+        of_kin, square, product = moments[1:] / np.maximum(known, 1.0)
+        covariance, variance = product - of_kin * of_kin.T, square - of_kin**2
+        scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
+        within = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
+        within = np.clip((known * within + DOUBT * CORRELATION) / (known + DOUBT), 0.0, 1.0)
         usual, of_kin = np.diag(usual), np.diag(of_kin)
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
-        correlation = 0.5 * (share + share.T)
+        correlation = np.maximum(0.5 * (share + share.T), within)
         np.fill_diagonal(correlation, 1.0)
         beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
         np.fill_diagonal(beside, 1.0)
@@ -247,7 +254,7 @@ class Learner:
         self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float | None = None
     ) -> tuple[Floats, Floats]:
         """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
-        moments = np.zeros((2, self.n_attributes, self.n_attributes))
+        moments = np.zeros((4, self.n_attributes, self.n_attributes))
         limit = math.log(self.n) if limit is None else limit
         sum_evidence(self.sample, evidence, first, second, limit, least, moments)
         return moments[0], moments[1] / np.maximum(moments[0], 1.0)

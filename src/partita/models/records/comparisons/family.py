@@ -40,8 +40,8 @@ from partita.models.records.tables import TABLES
 
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
-SHARPNESS = 0.3  # q
-COHESION = 0.5  # s / (1 − w)
+SHARPNESS = 0.6  # q
+COHESION = 0.15  # s / (1 − w)
 STEP = 2.0**20  # terms are rounded to 1 / STEP
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
