@@ -16,6 +16,9 @@ SHARPNESS, COHESION, SHAPE = 0.3, 0.5, 0.5
 UNKNOWN = [0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002]
 
 
+KNOWN = {}
+
+
 def rounded(x):
     """To a multiple of 2⁻²⁰."""
     return math.floor(x * 2**20 + 0.5) / 2**20
@@ -35,14 +38,26 @@ class Compared:
         self.attribute = attribute
         self.values = list(attribute.corpus.counts)
         self.holders = Counter(part for value in self.values for part in trigrams(value))
-        self.overall = UNKNOWN
+        self.overall, self.vectors = UNKNOWN, {}
         if len(attribute.references) > 1:
             total = [sum(of) for of in zip(*map(self.strangers, attribute.references), strict=True)]
             self.overall = [(n + p) / (sum(total) + 1.0) for n, p in zip(total, UNKNOWN, strict=True)]
         self.known = {}
 
+    @classmethod
+    def of(cls, attribute):
+        """That of an attribute, made once: there are many clusters."""
+        if id(attribute) not in KNOWN:
+            KNOWN[id(attribute)] = cls(attribute)  # which keeps the attribute, so no other gets its id
+        return KNOWN[id(attribute)]
+
     def vector(self, value):
         """Trigrams, rare ones with more weight, of length 1."""
+        if value not in self.vectors:
+            self.vectors[value] = self._vector(value)
+        return self.vectors[value]
+
+    def _vector(self, value):
         found = {
             part: (1 + math.log(n)) * (1 + math.log((1 + len(self.values)) / (1 + self.holders[part])))
             for part, n in trigrams(value).items()
@@ -95,7 +110,7 @@ def attribute_evidence(said, attribute, exact=False):
     """What the values of an attribute say: ``said`` has a list of them for each record, each once."""
     if isinstance(attribute, Stretch):
         return attribute.log_p([value for values in said for value in values])
-    compared, near = Compared(attribute), (lambda x: x) if exact else rounded
+    compared, near = Compared.of(attribute), (lambda x: x) if exact else rounded
     listed = [(row, value) for row, values in enumerate(said) for value in values]
     n = len(listed)
     if n < 2:

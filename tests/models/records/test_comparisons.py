@@ -259,14 +259,15 @@ def nats(attribute, one, other):
 
 
 def test_the_more_alike_the_more_evidence():
-    said = ["catherine jones", "margaret hill", "susan wu", "elizabeth brown", "george smith", "henry ford"] * 3
-    learnt = pt.Record({"x": pt.Value()}, rate=0).fit_prior([{"x": value} for value in said], np.arange(18) % 6)
+    letters = np.random.default_rng(0).choice(list("abcdefghijklmnop"), (100, 12))
+    said = ["catherine jones", "margaret hill", *("".join(row) for row in letters)] * 2
+    learnt = pt.Record({"x": pt.Value()}, rate=0).fit_prior([{"x": value} for value in said], np.arange(204) % 102)
     attribute = learnt.attributes["x"]
     typo = nats(attribute, "catherine jones", "cathrine jones")
     same = nats(attribute, "catherine jones", "catherine jones")
     other = nats(attribute, "catherine jones", "margaret hill")
-    assert same > 1.0 > other
-    assert same > typo > other
+    assert same > 2.0
+    assert typo > 1.0
     assert other < -1.0
 
 
