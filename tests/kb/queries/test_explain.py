@@ -19,11 +19,11 @@ from tests.helpers.people import fragments
 
 quick = examples(25)
 KINDS = {
-    "name": pt.Text(theta=0.7, phi=1.3, strength=0.4),
+    "name": pt.Text(),
     "born": pt.Date(),
     "place": pt.Value(),
     "age": pt.Number(),
-    "*": pt.Category(theta=0.6),
+    "*": pt.Category(),
 }
 
 
