@@ -28,7 +28,9 @@ def rounded(x):
 
 
 def trigrams(value):
-    return Counter(f" {word} "[k : k + 3] for word in value[:1000].split(" ") for k in range(max(len(word), 1)))
+    return Counter(
+        f" {word} "[k : k + 3] for word in value[:1000].split(" ") for k in range(max(len(word), 1))
+    )
 
 
 class Compared:

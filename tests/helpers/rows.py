@@ -65,7 +65,10 @@ class Rows:
 
     def counts(self, row):
         """A row's table, without what it has forgotten."""
-        return {feature: entry if isinstance(entry, int) else entry[0] for feature, entry in self.table(row).items()}
+        return {
+            feature: entry if isinstance(entry, int) else entry[0]
+            for feature, entry in self.table(row).items()
+        }
 
     def table(self, row):
         """A row's counts, each with the sum beside it where there is one, without what it has forgotten."""

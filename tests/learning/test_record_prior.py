@@ -148,7 +148,9 @@ def test_agreement_is_learnt():
     same = [[(0, f"name {k // 2}")] for k in range(200)]
     differ = [[(0, f"{'abcdefghij'[k % 10] * 3} {k}")] for k in range(200)]
     labels = np.arange(200) // 2
-    faithful, careless = (learner_of(pairs, [pt.Category])[0].agreement(labels)[0] for pairs in (same, differ))
+    faithful, careless = (
+        learner_of(pairs, [pt.Category])[0].agreement(labels)[0] for pairs in (same, differ)
+    )
     assert faithful[-1] > 0.9 > 0.1 > careless[-1]
     assert careless[0] > 0.8
     shrunk = BELIEF / (100 + BELIEF)  # towards all columns together, and these towards what is believed
@@ -164,7 +166,9 @@ def test_strangers_are_those_of_other_clusters(rows):
     items = learner.of[0]
     holders, log_u = learner.strangers(0, items, labels)
     values = list(dict.fromkeys(value for own in pairs for _, value in own))
-    of_clusters = [{value for k, own in enumerate(pairs) if labels[k] == c for _, value in own} for c in set(labels)]
+    of_clusters = [
+        {value for k, own in enumerate(pairs) if labels[k] == c for _, value in own} for c in set(labels)
+    ]
     assert holders.tolist() == [sum(value in own for own in of_clusters) for value in values]
     assert np.isfinite(log_u).all()
     for value, found in zip(values, np.exp(log_u), strict=True):
@@ -183,7 +187,8 @@ def test_columns_that_say_the_same_count_for_less():
     rng = np.random.default_rng(0)
     people, towns = [f"{k:03d} {rng.integers(10**6)}" for k in range(100)], rng.integers(0, 12, 100)
     pairs = [
-        [(0, people[k]), (1, f"town {towns[k]}"), (2, f"code {towns[k]}")] for k in np.repeat(np.arange(100), 3)
+        [(0, people[k]), (1, f"town {towns[k]}"), (2, f"code {towns[k]}")]
+        for k in np.repeat(np.arange(100), 3)
     ]
     labels = np.repeat(np.arange(100), 3)
     learner, _ = learner_of(pairs, [pt.Category] * 3)

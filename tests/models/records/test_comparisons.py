@@ -237,9 +237,12 @@ def test_large_clusters():
     """More values than there is room for at first, and pairs that compete for a place in the memory."""
     random = np.random.default_rng(0)
     cluster = [
-        {"name": "".join(random.choice(list("abcde"), 6)), "born": float(x % 90) + 0.5} for x in range(effort(120, 500))
+        {"name": "".join(random.choice(list("abcde"), 6)), "born": float(x % 90) + 0.5}
+        for x in range(effort(120, 500))
     ]
-    model = pt.Record({"name": pt.Value(), "born": pt.Number()}).fit_prior(cluster, np.arange(len(cluster)) // 3)
+    model = pt.Record({"name": pt.Value(), "born": pt.Number()}).fit_prior(
+        cluster, np.arange(len(cluster)) // 3
+    )
     rows = Rows(model, cluster)
     gained = rows.fill(1, range(len(cluster)))
     expected = naive(cluster, model)
@@ -261,7 +264,9 @@ def nats(attribute, one, other):
 def test_the_more_alike_the_more_evidence():
     letters = np.random.default_rng(0).choice(list("abcdefghijklmnop"), (100, 12))
     said = ["catherine jones", "margaret hill", *("".join(row) for row in letters)] * 2
-    learnt = pt.Record({"x": pt.Value()}, rate=0).fit_prior([{"x": value} for value in said], np.arange(204) % 102)
+    learnt = pt.Record({"x": pt.Value()}, rate=0).fit_prior(
+        [{"x": value} for value in said], np.arange(204) % 102
+    )
     attribute = learnt.attributes["x"]
     typo = nats(attribute, "catherine jones", "cathrine jones")
     same = nats(attribute, "catherine jones", "catherine jones")
@@ -374,4 +379,6 @@ def test_with_enough_particles_the_best_partition_is_found(fitted, seed):
     sampler = pt.SplitSMC(model, ALPHA, oracle.BELL[6]).fit(said)
     assert oracle.partition_of(range(6), sampler.labels_) == best
     assert sampler.posterior_.log_density() == pytest.approx(exact[best], abs=1e-8)
-    assert oracle.product(oracle.factors(sampler.posterior_)) == pytest.approx(oracle.normalised(exact), abs=1e-8)
+    assert oracle.product(oracle.factors(sampler.posterior_)) == pytest.approx(
+        oracle.normalised(exact), abs=1e-8
+    )

@@ -53,7 +53,9 @@ def test_the_likelihood_is_that_of_the_kernels():
     found = log_mentions(mentions_of(said, np.zeros(4, np.int64), 3), table, 3.0)
     mentioned = [[name in x for x in X] for name in names]
     assert found.tolist() == pytest.approx([naive_comparisons.presence(mentioned, names, model)], abs=1e-9)
-    assert model.log_likelihood([X, X[::-1]]).tolist() == pytest.approx([naive_comparisons.record(X, model)] * 2)
+    assert model.log_likelihood([X, X[::-1]]).tolist() == pytest.approx(
+        [naive_comparisons.record(X, model)] * 2
+    )
 
 
 def test_attributes_of_one_type_are_evidence_once():

@@ -587,7 +587,10 @@ BAD_TOML = {
         NAME + 'kind = "song"',
         r"kind 'song'; it must be one of 'category', .*'text', .*'ignore'",
     ),
-    "unknown parameter": (NAME + 'kind = "text"\ncolour = 1', "text has no 'colour'; it has agreement, weight"),
+    "unknown parameter": (
+        NAME + 'kind = "text"\ncolour = 1',
+        "text has no 'colour'; it has agreement, weight",
+    ),
     "parameter of another kind": (NAME + 'kind = "category"\nspread = 1', "category has no 'spread'"),
     "corpus": (NAME + 'kind = "text"\ncorpus = 1', "text has no 'corpus'"),
     "references": (NAME + 'kind = "text"\nreferences = ["a"]', "text has no 'references'"),
