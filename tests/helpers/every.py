@@ -12,7 +12,8 @@ import numpy as np
 
 import partita as pt
 from partita.models.records.corpus import Corpus
-from tests.helpers import naive_urns, oracle, streams
+from tests.helpers import naive_comparisons, naive_urns, oracle, streams
+from tests.helpers.stretch import Stretch
 from tests.helpers.texts import counted
 
 NUMERIC = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
@@ -76,38 +77,39 @@ def words(rng):
     return " ".join(rng.choice(WORDS, rng.integers(1, 4)))
 
 
-def corpus(rng, draw):
-    return Corpus({draw(rng): float(rng.choice([1.0, 2.0, 3.5, 7.0])) for _ in range(rng.integers(1, 6))})
+def one_of(values):
+    return lambda rng: str(rng.choice(values))
 
 
-def urns(kind, draw, **more):
-    """An attribute whose values are drawn from urns, with hyperparameters at random."""
+def agreement(rng):
+    return tuple(rng.dirichlet([0.8, *[0.4] * 6, 2.0]).clip(1e-3, 0.999).tolist())
+
+
+def attribute(kind, draw, **more):
+    """An attribute whose parameters, frequencies and references are drawn at random."""
 
     def made(rng):
-        theta, phi, strength = rng.choice(STRENGTHS, 3).tolist()
-        known = corpus(rng, draw)
-        return kind(theta, known, phi=phi, strength=strength, letters=int(rng.integers(1, 4)), **more)
+        plain = kind()
+        said = [plain.parse(draw(rng)) for _ in range(rng.integers(1, 12))]
+        return kind(
+            agreement=agreement(rng),
+            weight=float(rng.choice([0.3, 0.8, 1.0])),
+            corpus=Corpus({value: float(rng.choice([1.0, 2.0, 3.5, 7.0])) for value in said}),
+            references=tuple(said[: rng.integers(0, 12)]),
+            kin=float(rng.choice([0.0, 0.2, 1.5])),
+            **{name: float(rng.choice(values)) for name, values in more.items()},
+        )
 
     return made, draw
 
 
 ATTRIBUTES = {  # how one is made, and how its values are drawn
-    "text": urns(pt.Text, words),
-    "whole text": urns(pt.Text, words, split=False),
-    "date": urns(pt.Date, lambda rng: str(rng.choice(DATES))),
-    "category": (lambda rng: pt.Category(float(rng.choice(STRENGTHS)), corpus(rng, words)), words),
-    "value": (
-        lambda rng: pt.Value(distortion=float(rng.uniform(0.02, 0.3))).with_corpus(
-            {"anna": 5, "ana": 2, "bob": 3, "rob": 1, "eve": 4}
-        ),
-        lambda rng: str(rng.choice(TYPOS)),
-    ),
-    "number": (
-        lambda rng: pt.Number(theta=float(rng.choice(STRENGTHS))).with_corpus(
-            {"1": 3, "2.5": 1, "1999": 4, "2001": 2.5, "-3": 1}
-        ),
-        lambda rng: float(rng.choice(NUMBERS)),
-    ),
+    "text": attribute(pt.Text, words),
+    "date": attribute(pt.Date, one_of(DATES)),
+    "category": attribute(pt.Category, words),
+    "value": attribute(pt.Value, one_of(TYPOS)),
+    "number": attribute(pt.Number, lambda rng: float(rng.choice(NUMBERS)), spread=[0.1, 0.5, 3.0]),
+    "stretch": attribute(Stretch, lambda rng: int(rng.integers(0, 6)), rate=[0.1, 0.7]),
 }
 
 
@@ -124,7 +126,7 @@ def drawn_records(kinds, rng, n):
         {kind: [ATTRIBUTES[kind][1](rng) for _ in range(many)] for kind, many in one.items() if many}
         for one in said
     ]
-    return Problem(model, rows, partial(naive_urns.record, model=model))
+    return Problem(model, rows, partial(naive_comparisons.record, model=model))
 
 
 def record(*kinds):
@@ -206,7 +208,7 @@ MODELS = {
         lambda n: named(some_texts(n)), lambda rng, n: named(drawn_texts(rng, n)), [{"name": b"bytes"}]
     ),
     **{f"Record of a {kind}": record(kind) for kind in ATTRIBUTES},
-    "Record of several": record("text", "category", "date", "number"),
+    "Record of several": record("text", "category", "date", "number", "stretch"),
     "BlackBox": black_box(3),
     "BlackBox with a surrogate": black_box([[np.nan, 0.0]], surrogate=OTHER),
     "BlackBox with a surrogate that has a say": black_box([[np.nan, 0.0]], surrogate=OTHER, weight=0.5),

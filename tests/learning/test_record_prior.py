@@ -1,67 +1,32 @@
 """Empirical Bayes for records: each estimate against brute force."""
 
-import math
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 import partita as pt
 from partita.learning import records as record_prior
 from partita.learning.records import (
+    BELIEF,
+    LEVELS,
+    REFERENCES,
     SHARED,
+    Learner,
     counts_among_entities,
+    labelled_sample,
     neighbourhoods,
+    references,
     values_of_clusters,
 )
 from partita.models.records.corpus import Corpus
-from partita.models.records.kinds.learning import PSEUDO, STRENGTHS, best_strength, concentration
-from tests.helpers import naive_urns
+from partita.models.records.kinds.attribute import AGREEMENT
 from tests.helpers.effort import examples
+from tests.helpers.naive_comparisons import Compared
 
 quick = examples(20)
-
-
-def log_likelihood(theta, sizes, distinct):
-    """Of the numbers of distinct values in urns of these sizes, and of the pseudo-observations."""
-    total = distinct * math.log(theta)
-    for n in sizes:
-        total -= sum(math.log(theta + k) for k in range(n))
-    agree, differ = 1.0 / (theta + 1.0), theta / (theta + 1.0)
-    return total + 0.5 * PSEUDO * (math.log(agree) + math.log(differ))
-
-
-@quick
-@given(st.lists(st.tuples(st.integers(1, 30), st.floats(0, 1)), max_size=40))
-def test_the_concentration_maximises_the_likelihood(urns):
-    sizes = [n for n, _ in urns]
-    distinct = sum(1 + round(share * (n - 1)) for n, share in urns)
-    found = concentration(sizes, distinct)
-    best = minimize_scalar(
-        lambda log_theta: -log_likelihood(math.exp(log_theta), sizes, distinct),
-        bounds=(math.log(1e-4), math.log(1e6)),
-        method="bounded",
-        options={"xatol": 1e-10},
-    )
-    assert log_likelihood(found, sizes, distinct) >= -best.fun - 1e-9
-    assert math.log(found) == pytest.approx(best.x, abs=1e-4)
-
-
-def test_the_concentration_of_nothing_is_that_of_the_pseudo_observations():
-    assert concentration([], 0) == pytest.approx(1.0)
-    assert concentration([1] * 50, 50) == pytest.approx(1.0)
-
-
-def test_the_concentration_says_how_much_urns_vary():
-    sizes = [10] * 500
-    estimates = [concentration(sizes, distinct) for distinct in (500, 1000, 3000, 5000)]
-    assert all(low < high for low, high in pairwise(estimates))
-    assert estimates[0] < 0.2
-    assert estimates[-1] > 10.0
 
 
 # ---------------------------------------------------------------------- counts
@@ -113,70 +78,166 @@ def test_values_of_clusters():
 
 def test_a_small_set_is_its_own_sample():
     pairs = [[(0, str(k))] for k in range(10)]
-    assert neighbourhoods(pairs, [Counter(str(k) for k in range(10))]) == list(range(10))
+    rows, seeds = neighbourhoods(pairs, [Counter(str(k) for k in range(10))])
+    assert rows == seeds == list(range(10))
 
 
 def test_samples_keep_fragments_together_that_share_a_rare_value(monkeypatch):
     monkeypatch.setattr(record_prior, "SAMPLE", 100)
     pairs = [[(0, f"name {k // 3}"), (1, "common")] for k in range(900)]
     occurrences = [Counter(f"name {k // 3}" for k in range(900)), Counter(common=900)]
-    rows = neighbourhoods(pairs, occurrences)
+    rows, seeds = neighbourhoods(pairs, occurrences)
     assert rows == sorted(set(rows))
     assert 100 <= len(rows) < 100 + SHARED
     assert set(Counter(row // 3 for row in rows).values()) == {3}
-    assert rows == neighbourhoods(pairs, occurrences)
+    assert set(seeds) <= set(rows)
+    assert len(seeds) == len(set(seeds)) < len(rows)
+    assert (rows, seeds) == neighbourhoods(pairs, occurrences)
 
 
-# ---------------------------------------------------------------------- letters
+def test_references_are_values_of_many_entities():
+    few = [Counter(a=3, b=1), Counter(c=1), Counter(a=2)]
+    assert sorted(references(few)) == ["a", "a", "b", "c"]
+    many = [Counter({f"{k}": 1, f"{k} too": 2}) for k in range(3 * REFERENCES)]
+    found = references(many)
+    assert len(found) == REFERENCES
+    assert len({value.split(" ")[0] for value in found}) == REFERENCES  # one of each
+    assert references([]) == ()
 
 
-def naive_evidence(attribute, clusters, strength):
-    """log p of the letters of the clusters' rare words given those of their common ones, and of the prior."""
-    counts = naive_urns.word_counts(attribute.corpus.counts)
-    common = {word for word, n in counts.items() if n >= 2}
-    q = naive_urns.witten_bell(counts, attribute.letters)
+def test_labelled_samples_have_whole_clusters(monkeypatch):
+    monkeypatch.setattr(record_prior, "SAMPLE", 100)
+    codes = np.random.default_rng(0).permutation(np.arange(900) // 3)
+    rows = labelled_sample(codes)
+    assert rows == sorted(set(rows))
+    assert 97 < len(rows) <= 100
+    assert set(np.bincount(codes[rows]).tolist()) == {0, 3}
 
-    def weight(letter, context):
-        return strength * q(letter, context), strength
 
-    total = -0.5 * math.log(strength) ** 2
-    for words in clusters:
-        distinct = list(dict.fromkeys(words))
-        known = [word for word in distinct if word in common]
-        every = known + [word for word in distinct if word not in common]
-        total += naive_urns.spelling(every, attribute.letters, weight)
-        total -= naive_urns.spelling(known, attribute.letters, weight)
-    return total
+# ---------------------------------------------------------------------- agreement, frequencies, weights
+
+NAMES = ["ada", "adam", "adan", "bob", "bobby", "zoe"]
+said = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+
+
+def learner_of(pairs, kinds):
+    counts = [Counter(value for own in pairs for b, value in own if b == a) for a in range(len(kinds))]
+    attributes = [kind(corpus=Corpus(of)) for kind, of in zip(kinds, counts, strict=True)]
+    names = [f"attribute {a}" for a in range(len(kinds))]
+    return Learner(names, attributes, pairs, 2.0), attributes
 
 
 @quick
-@given(
-    st.lists(
-        st.lists(st.sampled_from(["ab", "abb", "ba", "bab", "aab"]), min_size=1, max_size=4), min_size=1
-    ),
-    st.dictionaries(st.sampled_from(["ab", "ab ba", "bab"]), st.integers(1, 3)),
-    st.integers(1, 3),
-)
-def test_the_strength_is_the_best_on_the_grid(clusters, counts, letters):
-    attribute = pt.Text(letters=letters, corpus=Corpus(counts))
-    common = {word for word, n in naive_urns.word_counts(counts).items() if n >= 2}
-    found = best_strength(attribute, clusters)
-    if all(set(words) <= common for words in clusters):
-        assert found == attribute.strength
-        return
-    scores = [naive_evidence(attribute, clusters, s) for s in STRENGTHS]
-    assert naive_evidence(attribute, clusters, found) == pytest.approx(max(scores), abs=1e-8)
-    assert found in STRENGTHS
+@given(st.lists(st.tuples(st.integers(0, 2), said, said), min_size=1, max_size=12))
+def test_agreement_is_counted_in_clusters(rows):
+    """Each pair of values of one cluster's fragments, weighed so that large clusters do not say all."""
+    pairs = [
+        sorted([(0, value) for value in one] + [(1, value) for value in other]) for _, one, other in rows
+    ]
+    labels = np.unique([label for label, _, _ in rows], return_inverse=True)[1]
+    learner, _ = learner_of(pairs, [pt.Text, pt.Category])
+    found = learner.agreement(labels)
+    assert found.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert (found > 0.0).all()
+    alone = learner.agreement(np.arange(len(rows)))  # nothing to learn from: what is believed
+    np.testing.assert_allclose(alone, [AGREEMENT, AGREEMENT])
 
 
-def test_attributes_change_what_is_learnt_alone():
-    clusters = [Counter({"ada king": 3, "ada": 1}), Counter({"bob": 2})]
-    corpus = Corpus({"ada king": 1, "ada": 1, "bob": 1})
-    text = pt.Text(letters=2, corpus=corpus).learnt_from(clusters)
-    assert text.theta == concentration([4, 2], 3)
-    assert text.phi == concentration([3, 1], 3)
-    assert (text.letters, text.corpus) == (2, corpus)
-    whole = pt.Text(split=False, strength=0.3, corpus=corpus)
-    assert whole.learnt_from(clusters) is whole
-    category = pt.Category(corpus=corpus).learnt_from(clusters)
-    assert category == pt.Category(concentration([4, 2], 3), corpus)
+def test_agreement_is_learnt():
+    """Values that agree make agreement likely, those that differ make it unlikely, near what is believed."""
+    same = [[(0, f"name {k // 2}")] for k in range(200)]
+    differ = [[(0, f"{'abcdefghij'[k % 10] * 3} {k}")] for k in range(200)]
+    labels = np.arange(200) // 2
+    faithful, careless = (
+        learner_of(pairs, [pt.Category])[0].agreement(labels)[0] for pairs in (same, differ)
+    )
+    assert faithful[-1] > 0.9 > 0.1 > careless[-1]
+    assert careless[0] > 0.8
+    shrunk = BELIEF / (100 + BELIEF)  # towards all columns together, and these towards what is believed
+    assert faithful[:-1].tolist() == pytest.approx([shrunk**2 * share for share in AGREEMENT[:-1]])
+
+
+@quick
+@given(st.lists(st.tuples(st.integers(0, 3), said), min_size=2, max_size=12))
+def test_strangers_are_those_of_other_clusters(rows):
+    pairs = [[(0, value) for value in sorted(own)] for _, own in rows]
+    labels = np.unique([label for label, _ in rows], return_inverse=True)[1]
+    learner, (attribute,) = learner_of(pairs, [pt.Text])
+    items = learner.of[0]
+    holders, log_u = learner.strangers(0, items, labels)
+    values = list(dict.fromkeys(value for own in pairs for _, value in own))
+    of_clusters = [
+        {value for k, own in enumerate(pairs) if labels[k] == c for _, value in own} for c in set(labels)
+    ]
+    assert holders.tolist() == [sum(value in own for own in of_clusters) for value in values]
+    assert np.isfinite(log_u).all()
+    for value, found in zip(values, np.exp(log_u), strict=True):
+        others = sum(value in own for own in of_clusters) - 1
+        compared = Compared(attribute)
+        total = 0.0  # of values of other clusters than one that has it
+        for own in of_clusters:
+            if value in own:
+                total += sum(len(of) for of in of_clusters if of is not own) / (others + 1)
+        assert found[-1] == pytest.approx(max(others, 1) / max(total, 2))
+        assert compared.level(value, value) == LEVELS - 2
+
+
+def test_columns_that_say_the_same_count_for_less():
+    """A city and its postcode beside a name: what two columns repeat, neither counts whole."""
+    rng = np.random.default_rng(0)
+    people, towns = [f"{k:03d} {rng.integers(10**6)}" for k in range(100)], rng.integers(0, 12, 100)
+    pairs = [
+        [(0, people[k]), (1, f"town {towns[k]}"), (2, f"code {towns[k]}")]
+        for k in np.repeat(np.arange(100), 3)
+    ]
+    labels = np.repeat(np.arange(100), 3)
+    learner, _ = learner_of(pairs, [pt.Category] * 3)
+    name, town, code = learner.prior(labels).weights
+    assert town == pytest.approx(code, rel=0.05)
+    assert town < 0.7 * name
+    assert 0.0 < town < name <= 1.0
+
+
+def test_labels_teach_how_many_fragments_an_entity_has():
+    X = [{"name": f"name {k // 4}"} for k in range(80)]
+    model = pt.Record({"name": pt.Text()}).fit_prior(X, np.arange(80) // 4)
+    assert model.size == pytest.approx(4.0)
+    mixed = pt.Record({"name": pt.Text()}).fit_prior(X[:6], [0, 0, 0, 0, 1, 2])
+    assert mixed.size == pytest.approx(2.0)  # six fragments of three
+    attribute = model.attributes["name"]
+    assert attribute.kin == pytest.approx(len(attribute.references) * 4.0 / 80)
+    assert attribute.corpus.counts == {f"name {k}": 1.0 for k in range(20)}
+    assert sorted(attribute.references) == sorted(attribute.corpus.counts)
+
+
+@pytest.mark.parametrize("each", [1, 2, 5])
+def test_without_labels_the_size_of_entities_is_found(each):
+    rng = np.random.default_rng(each)
+    names = [" ".join("".join(rng.choice(list("abcdefghijklmnop"), 6)) for _ in range(2)) for _ in range(60)]
+    X = [{"name": name, "town": f"town {k % 7}"} for k, name in enumerate(names) for _ in range(each)]
+    model = pt.Record({"name": pt.Text(), "town": pt.Category()}).fit_prior(X)
+    assert model.size == pytest.approx(each, rel=0.1)
+
+
+def test_learning_does_not_depend_on_the_order_of_labels():
+    X = [{"name": f"name {k // 4}", "job": "abc"[k % 3]} for k in range(40)]
+    kinds = pt.Record({"name": pt.Text(), "job": pt.Category()})
+    one, other = (kinds.fit_prior(X, labels) for labels in (np.arange(40) // 4, 9 - np.arange(40) // 4))
+    for name in ("name", "job"):
+        assert one.attributes[name].agreement == pytest.approx(other.attributes[name].agreement)
+        assert one.attributes[name].corpus == other.attributes[name].corpus
+    assert one.size == other.size
+
+
+def test_attributes_of_others_learn_their_own_parameters():
+    """Kinds with a kernel of their own see what clusters say."""
+    seen = []
+
+    class Seeing(pt.Category):
+        def learnt_from(self, clusters):
+            seen.append(clusters)
+            return self
+
+    X = [{"job": "poet"}, {"job": "poet"}, {"job": "actor"}]
+    pt.Record({"job": Seeing()}).fit_prior(X, [0, 0, 1])
+    assert sorted(seen[0], key=str) == [Counter(actor=1), Counter(poet=2)]

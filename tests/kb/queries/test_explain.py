@@ -19,11 +19,11 @@ from tests.helpers.people import fragments
 
 quick = examples(25)
 KINDS = {
-    "name": pt.Text(theta=0.7, phi=1.3, strength=0.4),
+    "name": pt.Text(),
     "born": pt.Date(),
     "place": pt.Value(),
     "age": pt.Number(),
-    "*": pt.Category(theta=0.6),
+    "*": pt.Category(),
 }
 
 
@@ -152,13 +152,18 @@ def test_a_judgement_is_named(url):
 
 
 def test_the_rest_is_what_other_particles_add():
-    rows = random_fragments(np.random.default_rng(3), 7)
-    clustering = clustering_of(rows)
-    _, _, log_odds = hypotheses(clustering, 0, 1)
-    part = next(s for s in clustering.posterior.subproblems if 0 in s.observations)
-    if 1 in part.observations:
+    seen = 0
+    for seed in range(8):
+        clustering = clustering_of(random_fragments(np.random.default_rng(seed), 7))
+        _, _, log_odds = hypotheses(clustering, 0, 1)
+        part = next(s for s in clustering.posterior.subproblems if 0 in s.observations)
+        if 1 not in part.observations:
+            continue
         place = list(part.observations)
         matrix = np.array(part.partitions)
         same = matrix[:, place.index(0)] == matrix[:, place.index(1)]
         weights = np.log(part.probabilities)
-        assert log_odds == pytest.approx(logsumexp(weights[same]) - logsumexp(weights[~same]), abs=1e-9)
+        if 0 < same.sum() < len(same):  # else one of the two is not among the particles
+            seen += 1
+            assert log_odds == pytest.approx(logsumexp(weights[same]) - logsumexp(weights[~same]), abs=1e-9)
+    assert seen > 0

@@ -8,7 +8,7 @@ import pytest
 import partita as pt
 from partita.models.records import entity_types as learning
 from partita.models.records.entity_types import Types, learnt_types, log_mentions, mentions_of
-from tests.helpers import naive_urns
+from tests.helpers import naive_comparisons
 
 
 def mentioned(shares, n_entities, rng, size=6):
@@ -43,7 +43,7 @@ def test_one_type_where_attributes_are_independent():
 
 
 def test_the_likelihood_is_that_of_the_kernels():
-    """Of a schema whose values say nothing, log p(c) is what is learnt from, whatever the order."""
+    """What a cluster mentions is as likely as what is learnt from, draw by draw and all at once."""
     names = ["a", "b", "c"]
     shares = [(0.4, {"a": 0.5, "b": 0.1, "c": 0.3}), (0.6, {"a": 0.2, "b": 0.9, "c": 0.01})]
     model = pt.Record(dict.fromkeys(names, pt.Category()), 3.0, None, shares)
@@ -51,7 +51,11 @@ def test_the_likelihood_is_that_of_the_kernels():
     said = [[(names.index(name), "x") for name in x] for x in X]
     table = Types(np.array([0.4, 0.6]), np.array([[own[name] for name in names] for _, own in shares]))
     found = log_mentions(mentions_of(said, np.zeros(4, np.int64), 3), table, 3.0)
-    assert found.tolist() == pytest.approx([naive_urns.presence(X, model)], abs=1e-9)
+    mentioned = [[name in x for x in X] for name in names]
+    assert found.tolist() == pytest.approx([naive_comparisons.presence(mentioned, names, model)], abs=1e-9)
+    assert model.log_likelihood([X, X[::-1]]).tolist() == pytest.approx(
+        [naive_comparisons.record(X, model)] * 2
+    )
 
 
 def test_attributes_of_one_type_are_evidence_once():

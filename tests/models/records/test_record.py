@@ -22,7 +22,7 @@ from sklearn.base import clone
 import partita as pt
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import check_fragments
-from partita.models.records.schema import kind_of, repetitions
+from partita.models.records.schema import kind_of
 from tests.helpers.effort import examples
 from tests.helpers.gauss700 import SHARED
 from tests.helpers.messages import all_of
@@ -128,7 +128,7 @@ def test_unknown_attributes():
 
 def test_unknown_attributes_differ_by_name():
     """The town of Bath and a bath in the room have nothing to do with each other."""
-    model = pt.Record({"*": pt.Category(0.1)}, rate=0)
+    model = pt.Record({"*": pt.Category()}, rate=0)
     sampler = sampler_of(model).fit([{"town": "Bath"}, {"room": "Bath"}, {"town": "Bath"}])
     together = sampler.posterior_.together
     assert together(0, 2) > 2 * together(0, 1)
@@ -154,7 +154,10 @@ def test_what_was_never_mentioned_may_still_come():
         (pt.Record(SCHEMA, rate="much"), ValueError, "rate"),
         (pt.Record(SCHEMA, presence={"name": -0.1}), ValueError, "presence of 'name'"),
         (pt.Record(SCHEMA, presence={"name": math.nan}), ValueError, "presence of 'name'"),
-        (pt.Record({"job": pt.Category(0.0)}), ValueError, "theta of 'job'"),
+        (pt.Record({"job": pt.Category(weight=0.0)}), ValueError, "weight of 'job'"),
+        (pt.Record(SCHEMA, size=0.5), ValueError, "size must be a number of at least 1"),
+        (pt.Record(SCHEMA, size=math.nan), ValueError, "size must be a number of at least 1"),
+        (pt.Record(SCHEMA, size="two"), ValueError, "size must be a number of at least 1"),
     ],
 )
 def test_bad_parameters_are_named(model, kind, word):
@@ -278,7 +281,7 @@ def test_long_texts():
     long = "lorem ipsum dolor sit amet " * 4000
     assert len(long) > 100_000
     kind = pt.Category(corpus=Corpus({"novel": 9}))
-    model = pt.Record({"name": pt.Text(), "text": pt.Text(split=False), "kind": kind}, rate=0)
+    model = pt.Record({"name": pt.Text(), "text": pt.Value(), "kind": kind}, rate=0)
     sampler_of(model, keys="auto").fit([{"name": "compiled"}, {"name": "before"}])
     for name in model.attributes:
         density = {}
@@ -293,7 +296,7 @@ def test_long_texts():
 def test_control_characters_and_text_from_right_to_left():
     names = ["\u202eמשה כהן\u202c", "משה\x00כהן", "משה כהן", "محمد علي", "\u200fمحمد علي", "\x1b[31m"]
     X = [{"name": name} for name in names]
-    labels = sampler_of(pt.Record({"name": pt.Text(0.1)}, rate=0)).fit_predict(X)
+    labels = sampler_of(pt.Record({"name": pt.Text()}, rate=0)).fit_predict(X)
     assert labels.tolist() == [0, 0, 0, 1, 1, 2]
 
 
@@ -362,19 +365,23 @@ def test_a_file_holds_the_model(path):
         pt.SplitSMC.load(path, model=pt.Record(model.attributes, 3.0, model.presence, model.types))
 
 
+UNEVEN = (0.2, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, np.float64(0.5))
+
+
 def fitted():
     corpus = Corpus({"ada": 2, "\ud800 \x7f ü": 1.5})
     attributes = {
-        "name": pt.Text(np.float64(0.3), corpus, phi=np.float32(0.5), letters=2),
-        "spelled": pt.Text(split=False, corpus=corpus),
-        "job": pt.Category(2, corpus),
+        "name": pt.Text(UNEVEN, np.float64(0.3), corpus, ("ada", "bob"), np.float64(0.25)),
+        "alias": pt.Text(weight=np.float32(0.5), references=("\ud800 ü",)),
+        "job": pt.Category(weight=1, corpus=corpus),
         "born": pt.Date(corpus=Corpus({"1815": 2})),
         "surname": pt.Value(corpus=corpus),
-        "height": pt.Number(corpus=Corpus({"180": 2, "170": 1})),
+        "height": pt.Number(corpus=Corpus({"180": 2, "170": 1}), spread=0.25, kin=1.5),
         "note": None,
         "*": pt.Category(),
     }
-    return pt.Record(attributes, 1, {"name": np.float64(0.5)}, [(np.float64(1.0), {"name": np.float64(0.5)})])
+    types = [(np.float64(1.0), {"name": np.float64(0.5)})]
+    return pt.Record(attributes, 1, {"name": np.float64(0.5)}, types, np.float64(2.5))
 
 
 def test_json_round_trip():
@@ -383,15 +390,43 @@ def test_json_round_trip():
         assert json.loads(json.dumps(kept)) == kept
         again = pt.Record.from_json(json.loads(json.dumps(kept)))
         assert again.attributes == model.attributes
+        assert (again.rate, again.presence, again.types, again.size) == (
+            model.rate,
+            model.presence,
+            model.types,
+            model.size,
+        )
         assert again.to_json() == kept
+
+
+def test_json_has_all_that_was_learnt():
+    kept = fitted().to_json()
+    assert kept["size"] == 2.5
+    name = kept["attributes"]["name"]
+    assert name.keys() == {"kind", "agreement", "weight", "corpus", "references", "kin"}
+    assert (name["references"], name["kin"], name["weight"]) == (["ada", "bob"], 0.25, 0.3)
+    assert name["agreement"] == [float(share) for share in UNEVEN]
+    learnt = pt.Record.infer(X).fit_prior(X)
+    assert learnt.size > 1.0
+    told = pt.Record.from_json(json.loads(json.dumps(learnt.to_json())))
+    assert told.log_likelihood([X[:9], X[9:]]).tolist() == learnt.log_likelihood([X[:9], X[9:]]).tolist()
 
 
 @pytest.mark.parametrize(
     "damage",
     [
         lambda kept: kept["attributes"]["name"].update(kind="song"),
-        lambda kept: kept["attributes"]["name"].update(theta=-1.0),
-        lambda kept: kept["attributes"]["name"].update(theta="1"),
+        lambda kept: kept["attributes"]["name"].update(weight=-1.0),
+        lambda kept: kept["attributes"]["name"].update(weight="1"),
+        lambda kept: kept["attributes"]["name"].update(agreement=[0.5, 0.5]),
+        lambda kept: kept["attributes"]["name"].update(agreement=[2.0] * 8),
+        lambda kept: kept["attributes"]["name"].update(agreement=0.5),
+        lambda kept: kept["attributes"]["name"].update(references=[3]),
+        lambda kept: kept["attributes"]["name"].update(kin="x"),
+        lambda kept: kept["attributes"]["name"].update(kin=-1.0),
+        lambda kept: kept["attributes"]["name"].update(kin=math.nan),
+        lambda kept: kept.update(size=0.0),
+        lambda kept: kept.update(size="x"),
         lambda kept: kept["attributes"]["name"].update(order=2),
         lambda kept: kept["attributes"]["name"]["corpus"].update(ada=-1),
         lambda kept: kept["attributes"]["name"]["corpus"].update(ada=math.inf),
@@ -518,17 +553,24 @@ def test_toml_round_trip():
 
 @examples(60)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.floats(1e-300, 1e300))
-def test_any_name_and_number_survives_toml(name, theta):
-    again = pt.Record.from_toml(pt.Record({name: pt.Text(theta)}).to_toml())
-    assert again.attributes == {name: pt.Text(theta)}
+def test_any_name_and_number_survives_toml(name, weight):
+    again = pt.Record.from_toml(pt.Record({name: pt.Text(weight=weight)}).to_toml())
+    assert again.attributes == {name: pt.Text(weight=weight)}
 
 
 def test_toml_as_one_writes_it():
     model = pt.Record.from_toml(
-        '[attributes.name]\nkind = "text"\nletters = 2\nsplit = false\n'
-        '[attributes."*"]\nkind = "ignore"\n[attributes.job]\nkind="category"\ntheta = 1\n'
+        '[attributes.name]\nkind = "text"\nweight = 0.5\n'
+        f"agreement = {list(map(float, UNEVEN))}\n"
+        '[attributes."*"]\nkind = "ignore"\n[attributes.job]\nkind="category"\nweight = 1\n'
+        '[attributes.height]\nkind = "number"\nspread = 2\n'
     )
-    assert model.attributes == {"name": pt.Text(letters=2, split=False), "*": None, "job": pt.Category(1.0)}
+    assert model.attributes == {
+        "name": pt.Text(weight=0.5, agreement=UNEVEN),
+        "*": None,
+        "job": pt.Category(weight=1.0),
+        "height": pt.Number(spread=2.0),
+    }
     assert model.rate == 2.0
 
 
@@ -538,22 +580,30 @@ BAD_TOML = {
     "empty": ("", "needs a table"),
     "no table": ("attributes = 3", "needs a table"),
     "another entry": ('colour = "red"\n' + NAME + 'kind = "text"', "unknown entries: colour"),
-    "no kind": (NAME + "theta = 1.0", "'name' needs kind"),
+    "no kind": (NAME + "weight = 1.0", "'name' needs kind"),
     "an attribute that is no table": ("[attributes]\nname = 3", "'name' needs kind"),
     "kind that is no text": (NAME + "kind = 3", "'name' needs kind"),
     "unknown kind": (
         NAME + 'kind = "song"',
         r"kind 'song'; it must be one of 'category', .*'text', .*'ignore'",
     ),
-    "unknown parameter": (NAME + 'kind = "text"\ncolour = 1', "text has no 'colour'; it has theta, phi"),
-    "parameter of another kind": (NAME + 'kind = "category"\nphi = 1', "category has no 'phi'"),
+    "unknown parameter": (
+        NAME + 'kind = "text"\ncolour = 1',
+        "text has no 'colour'; it has agreement, weight",
+    ),
+    "parameter of another kind": (NAME + 'kind = "category"\nspread = 1', "category has no 'spread'"),
     "corpus": (NAME + 'kind = "text"\ncorpus = 1', "text has no 'corpus'"),
-    "text for a number": (NAME + 'kind = "text"\ntheta = "1"', "theta must be a finite number"),
-    "infinity": (NAME + 'kind = "text"\ntheta = inf', "theta must be a finite number"),
-    "bool for a number": (NAME + 'kind = "text"\ntheta = true', "theta must be a number, got True"),
-    "number for a bool": (NAME + 'kind = "text"\nsplit = 1', "split must be true or false, got 1"),
-    "bad value": (NAME + 'kind = "text"\ntheta = -1', "theta of 'name'"),
-    "half a letter": (NAME + 'kind = "text"\nletters = 2.5', "letters of 'name'"),
+    "references": (NAME + 'kind = "text"\nreferences = ["a"]', "text has no 'references'"),
+    "kin": (NAME + 'kind = "text"\nkin = 1', "text has no 'kin'"),
+    "what there was once": (NAME + 'kind = "text"\ntheta = 1', "text has no 'theta'"),
+    "one number for many": (NAME + 'kind = "text"\nagreement = 0.5', "agreement"),
+    "too few numbers": (NAME + 'kind = "text"\nagreement = [0.5, 0.5]', "agreement of 'name' must be 8"),
+    "no number among them": (NAME + 'kind = "text"\nagreement = ["x"]', "agreement must be finite numbers"),
+    "a list for a number": (NAME + 'kind = "text"\nweight = [1.0]', "weight must be a finite number"),
+    "text for a number": (NAME + 'kind = "text"\nweight = "1"', "weight must be a finite number"),
+    "infinity": (NAME + 'kind = "text"\nweight = inf', "weight must be a finite number"),
+    "bool for a number": (NAME + 'kind = "text"\nweight = true', "weight must be a finite number, got True"),
+    "bad value": (NAME + 'kind = "text"\nweight = -1', "weight of 'name'"),
     "bad rate": ("rate = -1\n" + NAME + 'kind = "text"', "rate must be"),
     "all ignored": (NAME + 'kind = "ignore"', "not ignored"),
 }
@@ -581,6 +631,7 @@ def numbered(n=200):
                 "born": f"19{rng.integers(10, 99)}-{rng.integers(1, 13):02d}-{rng.integers(1, 29):02d}",
                 "sex": str(rng.choice(["f", "m"])),
                 "town": f"town {rng.integers(400)}",
+                "height": float(rng.integers(150, 200)) / 100 if k else 2,
             }
         )
         if k % 10 == 0:
@@ -592,27 +643,38 @@ def test_kinds_are_inferred():
     found = pt.Record.infer(numbered())
     assert {name: None if a is None else a.kind for name, a in found.attributes.items()} == {
         "full name": "text",
-        "first": None,
-        "surname": None,
+        "first": "text",
+        "surname": "text",
         "born": "date",
-        "sex": "category",
+        "sex": "text",
         "town": "text",
-        "hobby": "category",
+        "height": "number",
+        "hobby": "text",
         "married": "date",
         "*": "category",
     }
     assert found.presence is None
 
 
-def test_kinds_of_values():
-    assert isinstance(kind_of(["1815-12-10"] * 5, True), pt.Date)
-    assert isinstance(kind_of(["1815"] * 5, True), pt.Category)
-    assert isinstance(kind_of([f"name {k}" for k in range(60)], True), pt.Text)
-    assert isinstance(kind_of([f"name {k}" for k in range(60)], False), pt.Category)
-    assert isinstance(kind_of([f"name {k % 3}" for k in range(60)], True), pt.Category)
-    assert isinstance(kind_of([], True), pt.Category)
-    assert isinstance(kind_of([1.5, 2, 3.25], True), pt.Number)
-    assert isinstance(kind_of([1, 2.0, 3], False), pt.Category)
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1815-12-10"] * 5, pt.Date),
+        (["1815-12-10"] * 19 + ["unknown"], pt.Date),
+        (["1815-12-10"] * 18 + ["unknown"] * 2, pt.Text),
+        (["1815"] * 5, pt.Text),  # may be a number of anything
+        ([f"name {k}" for k in range(60)], pt.Text),
+        (["f", "m"] * 60, pt.Text),
+        ([], pt.Text),
+        ([1.5, 2, 3.25], pt.Number),
+        ([1, 2.0, 3], pt.Text),
+        (["1.5", "2"], pt.Text),
+        ([1.5, "2"], pt.Text),
+        ([True, 1.5], pt.Text),
+    ],
+)
+def test_kinds_of_values(values, kind):
+    assert type(kind_of(values)) is kind
 
 
 def test_what_cannot_be_read_gets_no_schema():
@@ -630,21 +692,15 @@ def test_attributes_are_checked_before_fragments():
     for wrong in ("ignore", pt.Text):
         with pytest.raises(TypeError, match="attribute 'b' must be"):
             pt.Record({"a": pt.Text(), "b": wrong}).fit_prior([{"a": "x", "b": "y"}])
-    with pytest.raises(ValueError, match="letters of 'a' must be a whole number from 1 to 10"):
-        pt.Record({"a": pt.Text(letters=1000)}).fit_prior([{"a": "x"}])
+    with pytest.raises(ValueError, match="weight of 'a'"):
+        pt.Record({"a": pt.Text(weight=-1.0)}).fit_prior([{"a": "x"}])
     with pytest.raises(ValueError, match="columns of the same name"):
         pt.Record({"a": pt.Text()}).validate(pandas.DataFrame([["x", "y"]], columns=["a", "a"]))
 
 
-def test_of_two_that_say_the_same_one_stays():
-    said = [{"a": [f"x{k}"], "b": [f"X{k}"], "c": ["y"]} for k in range(20)]
-    assert repetitions(said, ["a", "b", "c"]) in ({"a"}, {"b"})
-
-
-def test_a_single_attribute_is_spelled_as_a_whole():
-    found = pt.Record.infer([{"name": "Ada"}, {"name": "Bob"}])
-    assert list(found.attributes) == ["name"]
-    assert not found.attributes["name"].split
+def test_beside_a_single_attribute_there_are_no_others():
+    found = pt.Record.infer([{"name": 1.5}, {"name": 2.5}])
+    assert found.attributes == {"name": pt.Text()}
     with pytest.raises(ValueError, match="unknown attribute 'x'"):
         found.validate([{"x": 3}])
 

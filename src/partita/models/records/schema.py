@@ -138,7 +138,7 @@ def attribute_from(name: str, table: Any) -> Attribute | None:
             raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {listed}")
         several = isinstance(getattr(known, parameter, None), tuple)
         numbers = value if several and isinstance(value, list) else [value]
-        if not all(
+        if several != isinstance(value, list) or not all(
             isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in numbers
         ):
             what = "finite numbers in a list" if several else "a finite number"
@@ -192,6 +192,8 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
         attribute = attribute_from(name, given)
         if not all(isinstance(value, str) for value in references):
             raise ValueError(f"attribute {name!r}: the references make no sense")
+        if not (isinstance(kin, int | float) and 0.0 <= kin < math.inf):
+            raise ValueError(f"attribute {name!r}: kin must be a number of at least 0, got {kin!r}")
         attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references), kin=kin)
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
     model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])

@@ -5,27 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from partita._core.kernel import borrowed, inner
-from partita.models.records.comparisons.family import MENTIONS, OTHERS, TOTAL, VALUES
+from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import weigh_types
 from partita.models.records.comparisons.values import choose, others_gain, potential
-from partita.models.records.tables import CAPACITY, COUNT, START
+from partita.models.records.tables import CAPACITY, START, count_of, slot_of
 
 
 @inner
 def log_marginal(family, statistics, c, size, d):
     """log p(c) of the cluster's row."""
-    pool, sums, kind, owner = family.tables.pool, family.tables.sums, family.kind, family.owner
+    pool, sums, totals = family.tables.pool, family.tables.sums, family.totals
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-    total = weigh_types(pool, kind, owner, family.totals, family.presence, statistics, c, size)
-    for k in range(start, start + capacity):
-        feature, n = pool[k] >> 32, pool[k] & COUNT
-        if n == 0 or kind[feature] != TOTAL or feature == MENTIONS or feature != family.totals[owner[feature], VALUES]:
+    total = weigh_types(pool, totals, family.presence, statistics, c, size)
+    for a in range(totals.shape[0]):  # in this order, that of the table depends on how it came about
+        n = count_of(pool, start, capacity, totals[a, VALUES])
+        if n == 0:
             continue
-        a = owner[feature]
         if family.measure[a] >= OTHERS:
             total += whole(family, start, capacity, a)
         else:
-            total += family.strength[a] * potential(sums[k], n, family.sharpness, family.cohesion * (1.0 - family.strength[a]))
+            cohesion = family.cohesion * (1.0 - family.strength[a])
+            known = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
+            total += family.strength[a] * potential(known, n, family.sharpness, cohesion)
     return total
 
 

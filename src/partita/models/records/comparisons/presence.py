@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from partita._core.kernel import inner
-from partita.models.records.comparisons.family import MENTIONS, PRESENT, TOTAL
-from partita.models.records.tables import CAPACITY, COUNT, START, WIDTH, count_of
+from partita.models.records.comparisons.family import MENTIONS, PRESENT
+from partita.models.records.tables import CAPACITY, START, WIDTH, count_of
 
 
 @inner
@@ -59,7 +59,7 @@ def presence_gain(pool, groups, totals, presence, statistics, c, start, capacity
 
 
 @inner
-def weigh_types(pool, kind, owner, totals, presence, statistics, c, size):
+def weigh_types(pool, totals, presence, statistics, c, size):
     """Write the log-probabilities of the types given a cluster; returns what presence adds to log p(c)."""
     n, types = totals.shape[0], presence.shape[0]
     rate = presence[0, n + 1]
@@ -68,12 +68,9 @@ def weigh_types(pool, kind, owner, totals, presence, statistics, c, size):
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
     for k in range(types):
         statistics[c, WIDTH + k] = presence[k, n + 2] - presence[k, n] * math.log1p(size / rate)
-    for i in range(start, start + capacity):
-        feature, count = pool[i] >> 32, pool[i] & COUNT
-        if count == 0 or kind[feature] != TOTAL or feature == MENTIONS:
-            continue
-        a = owner[feature]
-        if feature == totals[a, PRESENT]:
+    for a in range(n):  # in this order, that of the table depends on how it came about
+        count = count_of(pool, start, capacity, totals[a, PRESENT])
+        if count > 0:
             for k in range(types):
                 statistics[c, WIDTH + k] += rising(presence[k, a], count)
     top, total = -np.inf, 0.0

@@ -135,8 +135,7 @@ def weigh(family, pool, statistics, c, size):
     """Write a row's size, and what types its entity may be of."""
     statistics[c, SIZE], statistics[c, LOG_SIZE] = size, math.log(max(size, 1))
     if family.presence.shape[0] > 1:
-        kind, owner = borrowed(family.kind), borrowed(family.owner)
-        weigh_types(pool, kind, owner, borrowed(family.totals), borrowed(family.presence), statistics, c, size)
+        weigh_types(pool, borrowed(family.totals), borrowed(family.presence), statistics, c, size)
 
 
 @inner

@@ -32,7 +32,7 @@ def potential(log_terms, n, sharpness, cohesion):
     """The evidence of n values, from Σ_v n_v·log(T_v / n_v)."""
     if n < 2:
         return 0.0
-    return (1.0 - 1.0 / n) * (0.5 * n) ** cohesion * (log_terms - n * math.log(n - 1.0)) / sharpness
+    return (1.0 - 1.0 / n) * (0.5 * n) ** cohesion * (log_terms - n * rounded(math.log(n - 1.0))) / sharpness
 
 
 @inner
