@@ -228,7 +228,7 @@ def compare(data: Path, name: str, methods: list[str], n_orders: int, particles:
     for method in methods:
         reason = unsuitable(method, name, len(truth))
         if reason:
-            console.print(f"{name}: {method} is not run: {reason}")
+            console.print(f"{name}: {method} is not run: {reason}", markup=False)
             continue
         orders = range(n_orders if method in (OURS, SPLINK) else 1)  # the others draw nothing
         for order in orders:
@@ -337,7 +337,7 @@ def run_all(chosen: argparse.Namespace) -> dict[str, Any]:
         }
         for each in as_completed(waiting):
             if error := each.exception():  # the other sets go on
-                console.print(f"{waiting[each]} failed: {error!r}")
+                console.print(f"{waiting[each]} failed: {error!r}", markup=False)
             else:
                 done(waiting[each], each.result())
     for name in set(LATENCY) & set(results):  # with nothing else under way

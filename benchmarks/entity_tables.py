@@ -29,9 +29,9 @@ def show_sets(results: dict[str, Any]) -> None:
             f1 = text(r["f1"]) + (f" ({r['f1_sd']:.3f})" if r["orders"] > 1 else "")
             figures = [text(r["precision"]), text(r["recall"]), f1, text(r["harmonic"])]
             honest = [text(r.get(key)) for key in ("own", "common", "sure")]
-            costs = [f"{r['cpu_seconds']:.1f}", f"{r['wall_seconds']:.1f}", f"{r['mebibytes']:.0f}"]
+            costs = [f"{r['cpu_seconds']:.1f}", f"{r['mebibytes']:.0f}"]
             rows.append([name, method, *figures, *honest, *costs])
-    columns = ["set", "method", "P", "R", "F1", "H", "ECE own", "common", "sure", "CPU s", "wall s", "MiB"]
+    columns = ["set", "method", "P", "R", "F1", "H", "ECE own", "common", "sure", "CPU s", "MiB"]
     show("B-cubed P, R, F1 per item, H of P and R; calibration error; cost", columns, rows)
 
 
