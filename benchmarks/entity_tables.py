@@ -110,4 +110,7 @@ def show_halves(results: dict[str, Any]) -> None:
         ]
         columns = ["set", "ours", "target", *BESIDE, "ECE own", "common", "sure"]
         show(f"{half} half: F1 of ours and others; honesty of ours", columns, [*table, ["mean", *mean]])
-        console.print(*(shortfalls(half, rows) or [f"{half}: nothing misses its target"]), sep="\n")
+        judged = sum(row["ours"] is not None for row in rows.values())
+        missed = shortfalls(half, rows)
+        lines = [f"{half}: {judged} of {len(TARGETS[half])} sets run, {len(missed)} targets missed", *missed]
+        console.print("\n".join(lines), markup=False)
