@@ -91,7 +91,7 @@ def cluster(records: Records, particles: int = 20, expected: int = 0) -> Any:
     Where more records are ``expected`` than given, what is done for so many is done for these.
     """
     model = pt.Record.infer(records).fit_prior(records)
-    options = {"keys": "auto"} if max(len(records), expected) > MANY else {}
+    options: dict[str, Any] = {"keys": "auto"} if max(len(records), expected) > MANY else {}
     return pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=0, **options).fit(records)
 
 

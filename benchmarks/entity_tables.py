@@ -66,7 +66,9 @@ def row_of(methods: dict[str, Any], target: float) -> Row:
 def means(rows: dict[str, Row]) -> dict[str, tuple[float | None, int]]:
     """The mean of each column over the sets that have it, and how many these are."""
     columns = next(iter(rows.values()))
-    known = {column: [row[column] for row in rows.values() if row[column] is not None] for column in columns}
+    known = {
+        column: [figure for row in rows.values() if (figure := row[column]) is not None] for column in columns
+    }
     return {column: (float(np.mean(of)) if of else None, len(of)) for column, of in known.items()}
 
 

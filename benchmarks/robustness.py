@@ -88,7 +88,7 @@ def taught(share: float, truth: np.ndarray, records: Records) -> Any:
 
 def f1_of(model: Any, records: Records, truth: np.ndarray) -> float:
     """B-cubed F1 of what a model makes of the records, refined."""
-    keys = {"keys": "auto"} if len(records) > MANY else {}
+    keys: dict[str, Any] = {"keys": "auto"} if len(records) > MANY else {}
     sampler = pt.SplitSMC(model, alpha="auto", n_particles=20, random_state=0, **keys).fit(records)
     return float(pt.bcubed(truth, sampler.refine(SWEEPS).labels_).f1)
 

@@ -105,7 +105,8 @@ def copies(seed: int, columns: tuple[str, ...] = COLUMNS, n_people: int = 100, n
 
 def strangers(seed: int, columns: tuple[str, ...] = COLUMNS, n_people: int = 100) -> Scenario:
     """Every row is somebody else, and no two say the same: all stay alone."""
-    rng, rows = Random(f"strangers {seed}"), {}
+    rng = Random(f"strangers {seed}")
+    rows: dict[tuple[str, ...], Record] = {}
     while len(rows) < n_people:
         someone = draw.person(rng, names_of(seed))
         row = {column: someone[column] for column in columns}
@@ -275,7 +276,7 @@ CASES: dict[str, Callable[..., Scenario]] = {
 COPY_CASES = dict(copies_of(columns, *size) for size in sizes() for columns in choices())
 USUAL_SIZES = ((20, 3), (20, 20), (100, 2))
 SOME_COPIES = dict(copies_of(columns, *size) for size in USUAL_SIZES for columns in choices())
-LARGE = {  # the largest runs, of a few choices
+LARGE: dict[str, Callable[..., Scenario]] = {  # the largest runs, of a few choices
     **dict(
         copies_of(columns, *size)
         for size in ((500, 5), (2000, 2), (200, 20))
@@ -284,4 +285,4 @@ LARGE = {  # the largest runs, of a few choices
     "strangers, 2000": partial(strangers, n_people=2000),
     "households, 600": partial(households, n_people=600),
 }
-ALL = CASES | COPY_CASES | LARGE
+ALL: dict[str, Callable[..., Scenario]] = {**CASES, **COPY_CASES, **LARGE}
