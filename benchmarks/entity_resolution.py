@@ -1,22 +1,26 @@
 """Entities from records and names: how good, how honest, how fast and how large, beside other methods.
 
-python -m benchmarks.entity_resolution [--data DIR] [--sets …] [--methods …] [--orders 3] [--particles 20]
-                                       [--no-peers]
+python -m benchmarks.entity_resolution [--half tuning|testing|both] [--sets …] [--methods …] [--orders 3]
+                                       [--particles 20] [--no-peers] [--jobs 1] [--data DIR] [--show]
 
 Needs ``pip install -e ".[bench]"`` and the sets in ``../shared/data``. Partita is one call for all sets,
-:func:`cluster`; it sees no label. Peers run at their best (:mod:`benchmarks.record_peers`): Splink with its
-own demonstrations and linkage of texts, settings chosen by the truth, and the merging of equal names.
+:func:`cluster`; it sees no label, and its constants are chosen on the tuning half alone
+(:mod:`benchmarks.entity_sets`). Peers run at their best, with settings chosen by the truth: linkage of texts
+(:mod:`benchmarks.record_peers`) and Splink with its own demonstrations (:mod:`benchmarks.splink_peer`).
+Beside them is what needs no choice: everything alone, equal values, equal names.
 
 Each run has a process of its own, with kernels compiled before the clock starts. CPU seconds count user and
 system time of the process and its children, memory is all of the process at its peak; reading the file is
-not counted. Ours are means over random orders, Splink's over the random pairs that it learns from.
+not counted. Ours are means over random orders, Splink's over the random pairs that it learns from. With
+``--jobs`` several sets are run at once; then wall seconds say little.
 
 Calibration: the expected calibration error over ten bins of equal width, over two populations of pairs.
 *Own*: all pairs that the method considered, for Splink those that its blocking rules let through, for
 Partita those within a subproblem, for a method without probabilities those that it joins. *Common*: the same
 pairs for all methods, those that a run of Partita or Splink gives a probability of 0.01 or more, and all true
 pairs; a pair that a method did not consider has probability 0, so that a missed true pair counts in full.
-There is none where Partita is not among the methods run.
+There is none where Partita is not among the methods run. *Sure*: of all pairs with a probability above 0.99,
+the share that is true.
 """
 
 from __future__ import annotations
@@ -27,36 +31,48 @@ import json
 import multiprocessing
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import partita as pt
-from benchmarks.common import RESULTS, ROOT, Cost, console, keep, measured, show
+from benchmarks.common import RESULTS, Cost, console, keep, measured
+from benchmarks.entity_sets import DATA, HALVES, load, sets_of
+from benchmarks.entity_tables import (
+    ALONE,
+    LINKAGE,
+    NAMES,
+    OURS,
+    REFINED,
+    SPLINK,
+    VALUES,
+    show_halves,
+    show_latency,
+    show_sets,
+)
 from benchmarks.record_peers import (
-    DEMOS,
     Answer,
     Records,
     equal_names,
+    equal_values,
+    everything_alone,
     linked_texts,
     pairs_of,
     scores,
-    splink,
-    splink_latency,
 )
-from partita.experiments.files import read_fragments
+from benchmarks.splink_peer import DEMOS, splink, splink_latency
 from partita.metrics import calibration, pairs_for_calibration
 
-DATA = ROOT.parent / "shared" / "data"
-SETS = (
-    *("kb50", "kb200", "kb1k", "kb5k", "geo1k", "fewrel_conf1", "webnlg_conf2"),
-    *("names200_el", "names200_wikidata", "cora"),
-    *("rldata500", "rldata10000", "febrl3", "fake1000", "historical50k"),
-)
-OURS, SPLINK, LINKAGE, NAMES = "Partita", "Splink", "linkage", "equal names"
-REFINED = "Partita, refined"
-METHODS = (OURS, SPLINK, LINKAGE, NAMES)
+PEERS: dict[str, Callable[..., Answer]] = {
+    SPLINK: splink,
+    LINKAGE: linked_texts,
+    VALUES: equal_values,
+    NAMES: equal_names,
+    ALONE: everything_alone,
+}
+METHODS = (OURS, *PEERS)
 LINKED = 10_000  # records at most: linkage keeps the distances of all pairs
 MANY = 2_000  # records; beyond, only candidates are scored
 REFINABLE = 10_000  # records; below, a second row shows what refinement adds
@@ -64,6 +80,7 @@ SWEEPS = 3  # of refinement
 LATENCY = ("historical50k",)
 SINGLE_INSERTS = 1_000
 PROPOSED = 0.01  # a pair with this probability belongs to the common population
+SURE = 0.99  # a pair with more is as good as certain
 PAIRS = 2_000_000  # at most, of those within subproblems, for our own calibration
 WARM_UP = 60  # records
 
@@ -74,7 +91,7 @@ def cluster(records: Records, particles: int = 20, expected: int = 0) -> Any:
     Where more records are ``expected`` than given, what is done for so many is done for these.
     """
     model = pt.Record.infer(records).fit_prior(records)
-    options = {"keys": "auto"} if max(len(records), expected) > MANY else {}
+    options: dict[str, Any] = {"keys": "auto"} if max(len(records), expected) > MANY else {}
     return pt.SplitSMC(model, alpha="auto", n_particles=particles, random_state=0, **options).fit(records)
 
 
@@ -86,18 +103,6 @@ def warm_up(records: Records, particles: int) -> None:
 
 
 # ---------------------------------------------------------------------- one run, in its own process
-
-
-def load(data: Path, name: str) -> tuple[Records, np.ndarray]:
-    """Records and their true entities."""
-    kinds = ("fragments.jsonl", "fragments.jsonl.gz", "records.csv.gz", "records.csv")
-    found = [data / name / kind for kind in kinds if (data / name / kind).exists()]
-    if not found:
-        raise SystemExit(f"{data / name} has neither fragments.jsonl nor records.csv, gzipped or not")
-    records, truth = read_fragments(found[0])
-    if truth is None:
-        raise SystemExit(f"{found[0]} has neither entity_id nor cluster_id")
-    return records, truth
 
 
 def run_ours(records: Records, truth: np.ndarray, particles: int, order: int) -> dict[str, Any]:
@@ -153,12 +158,6 @@ def likely_pairs(posterior: Any, least: float = 0.001) -> tuple[np.ndarray, np.n
     return (*np.divmod(distinct[likely], n), together[likely])
 
 
-def run_peer(method: str, name: str, records: Records, truth: np.ndarray, seed: int) -> dict[str, Any]:
-    """One of the others."""
-    peers: dict[str, Callable[..., Answer]] = {SPLINK: splink, LINKAGE: linked_texts, NAMES: equal_names}
-    return summary(peers[method](name, records, truth, seed), truth)
-
-
 def summary(answer: Answer, truth: np.ndarray) -> dict[str, Any]:
     """What the parent process needs: figures, and the pairs of some probability."""
     n = len(truth)
@@ -171,6 +170,7 @@ def summary(answer: Answer, truth: np.ndarray) -> dict[str, Any]:
         **answer.cost._asdict(),
         "clusters": len(np.unique(answer.labels)),
         "own": error(answer.together, truth[low] == truth[high]),
+        **certainty(answer.together, truth[low] == truth[high]),
         "settings": answer.settings,
         "pairs": (keys[order], answer.together[likely][order]),
     }
@@ -181,12 +181,18 @@ def error(together: np.ndarray, same: np.ndarray) -> float | None:
     return calibration(together, same).expected_calibration_error if len(together) else None
 
 
+def certainty(together: np.ndarray, same: np.ndarray) -> dict[str, Any]:
+    """How many pairs are as good as certain, and which share of them is true."""
+    certain = together > SURE
+    return {"sure": float(same[certain].mean()) if certain.any() else None, "sure_pairs": int(certain.sum())}
+
+
 def run(method: str, data: Path, name: str, particles: int, order: int) -> dict[str, Any]:
     """One method on one set, in this process: its rows of the table, ours being two."""
     records, truth = load(data, name)
     if method == OURS:
         return run_ours(records, truth, particles, order)
-    return {method: run_peer(method, name, records, truth, order)}
+    return {method: summary(PEERS[method](name, records, truth, order), truth)}
 
 
 def latency(method: str, data: Path, name: str, particles: int) -> dict[str, float]:
@@ -222,7 +228,7 @@ def compare(data: Path, name: str, methods: list[str], n_orders: int, particles:
     for method in methods:
         reason = unsuitable(method, name, len(truth))
         if reason:
-            console.print(f"{name}: {method} is not run: {reason}")
+            console.print(f"{name}: {method} is not run: {reason}", markup=False)
             continue
         orders = range(n_orders if method in (OURS, SPLINK) else 1)  # the others draw nothing
         for order in orders:
@@ -269,9 +275,10 @@ def probability_of(population: np.ndarray, keys: np.ndarray, together: np.ndarra
 
 def averaged(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Means over the orders, the standard deviation of F1, and the most memory."""
-    numbers = [key for key in runs[0] if key not in ("settings", "own", "common")]
+    perhaps = ("own", "common", "sure")
+    numbers = [key for key in runs[0] if key not in ("settings", *perhaps)]
     result: dict[str, Any] = {key: float(np.mean([run[key] for run in runs])) for key in numbers}
-    for key in ("own", "common"):
+    for key in perhaps:
         known = [run[key] for run in runs if run[key] is not None]
         result[key] = float(np.mean(known)) if known else None
     result["f1_sd"] = float(np.std([run["f1"] for run in runs]))
@@ -286,66 +293,69 @@ def with_last(kept: dict[str, Any], name: str, of_set: dict[str, Any]) -> dict[s
     return kept | {name: of_set | both}
 
 
-# ---------------------------------------------------------------------- tables
-
-
-def show_sets(results: dict[str, Any]) -> None:
-    """Print one table of all sets and methods."""
-    rows = []
-    for name, of_set in results.items():
-        for method, r in of_set["methods"].items():
-            f1 = f"{r['f1']:.3f}" + (f" ({r['f1_sd']:.3f})" if r["orders"] > 1 else "")
-            figures = [f"{r['precision']:.3f}", f"{r['recall']:.3f}", f1, f"{r['harmonic']:.3f}"]
-            errors = ["–" if r[key] is None else f"{r[key]:.3f}" for key in ("own", "common")]
-            costs = [f"{r['cpu_seconds']:.1f}", f"{r['wall_seconds']:.1f}", f"{r['mebibytes']:.0f}"]
-            rows.append([name, method, *figures, *errors, *costs])
-    columns = ["set", "method", "P", "R", "F1", "H", "ECE own", "common", "CPU s", "wall s", "MiB"]
-    show("B-cubed P, R, F1 per item, H of P and R; calibration error; cost", columns, rows)
-
-
-def show_latency(results: dict[str, Any]) -> None:
-    """Print how long a single record takes."""
-    rows = [
-        [name, method, f"{r['median']:.2f}", f"{r['p99']:.2f}"]
-        for name, of_set in results.items()
-        for method, r in of_set.get("latency", {}).items()
-    ]
-    if rows:
-        show("one more record, milliseconds", ["set", "method", "median", "99 %"], rows)
+# ---------------------------------------------------------------------- the command
 
 
 def options(given: list[str] | None = None) -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--half", choices=(*HALVES, "both"), default="both")
+    parser.add_argument("--sets", nargs="+", help="these alone, of whichever half")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--orders", type=int, default=3)
     parser.add_argument("--particles", type=int, default=20)
     parser.add_argument("--no-peers", action="store_true", help="Partita alone")
+    parser.add_argument("--jobs", type=int, default=1, help="sets at a time")
+    parser.add_argument("--show", action="store_true", help="run nothing, print the last results")
     chosen = parser.parse_args(given)
     chosen.methods = [OURS] if chosen.no_peers else chosen.methods
+    chosen.sets = chosen.sets or sets_of(chosen.half)
     return chosen
 
 
-def main() -> None:
-    """Run what the command line asks for; sets and methods that are not run keep their last results."""
-    chosen = options()
+def last_results() -> dict[str, Any]:
+    """What earlier runs have kept, set by set."""
     path = RESULTS / "entity_resolution.json"
-    results = {}
-    for name in chosen.sets:
-        results[name] = compare(chosen.data, name, chosen.methods, chosen.orders, chosen.particles)
-        results[name]["latency"] = {
-            method: apart(latency, method, chosen.data, name, chosen.particles)
-            for method in chosen.methods
-            if name in LATENCY and method in (OURS, SPLINK) and not unsuitable(method, name, 0)
+    kept: dict[str, Any] = json.loads(path.read_text())["sets"] if path.exists() else {}
+    return kept
+
+
+def run_all(chosen: argparse.Namespace) -> dict[str, Any]:
+    """Run sets and keep what comes of each; sets and methods that are not run keep their last results."""
+    results: dict[str, Any] = {}
+
+    def done(name: str, of_set: dict[str, Any]) -> None:
+        results[name] = results.get(name, {}) | of_set
+        kept = with_last(last_results(), name, results[name])
+        keep("entity_resolution", {"particles": chosen.particles, "sets": kept})
+
+    with ThreadPoolExecutor(chosen.jobs) as pool:  # threads that wait for processes
+        waiting = {
+            pool.submit(compare, chosen.data, name, chosen.methods, chosen.orders, chosen.particles): name
+            for name in chosen.sets
         }
-        kept = json.loads(path.read_text())["sets"] if path.exists() else {}
-        keep(
-            "entity_resolution", {"particles": chosen.particles, "sets": with_last(kept, name, results[name])}
-        )
+        for each in as_completed(waiting):
+            if error := each.exception():  # the other sets go on
+                console.print(f"{waiting[each]} failed: {error!r}", markup=False)
+            else:
+                done(waiting[each], each.result())
+    for name in set(LATENCY) & set(results):  # with nothing else under way
+        timed = [m for m in chosen.methods if m in (OURS, SPLINK) and not unsuitable(m, name, 0)]
+        done(name, {"latency": {m: apart(latency, m, chosen.data, name, chosen.particles) for m in timed}})
+    return results
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    chosen = options()
+    kept = last_results() if chosen.show else run_all(chosen)
+    results = {name: kept[name] for name in chosen.sets if name in kept}
     show_sets(results)
     show_latency(results)
+    show_halves(results)
+    if len(results) < len(chosen.sets):
+        raise SystemExit(f"without results: {', '.join(sorted(set(chosen.sets) - set(results)))}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Other ways to resolve entities, each at its best: Splink, linkage of texts, and equal names.
+"""Other ways to resolve entities: linkage of texts at its best, equal values, equal names, all alone.
 
 Each takes records and their true entities, and returns what it says and what it took. The truth only chooses
 thresholds and settings, which no user could do, and nothing of that choice is counted as time.
@@ -6,16 +6,13 @@ thresholds and settings, which no user could do, and nothing of that choice is c
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Iterable, Iterator
+import unicodedata
+from collections.abc import Hashable, Iterable
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import partita as pt
@@ -24,13 +21,17 @@ from benchmarks.common import Cost, measured
 Records = list[dict[str, Any]]
 NAMES = {  # attributes that name the entity, where it is not "name"
     "cora": ("title",),
+    "amazon_google": ("title",),
+    "dblp_acm": ("title",),
+    "imdb_dbpedia": ("title",),
+    "notebooks_x2": ("title",),
+    "inventors_stream": ("first_name", "last_name"),
     "rldata500": ("fname_c1", "lname_c1"),
     "rldata10000": ("fname_c1", "lname_c1"),
     "febrl3": ("given_name", "surname"),
     "fake1000": ("first_name", "surname"),
     "historical50k": ("full_name",),
 }
-SINGLE_RECORDS = 50  # scored by Splink one at a time, for its latency
 
 
 class Answer(NamedTuple):
@@ -80,26 +81,56 @@ def without_doubt(labels: np.ndarray, cost: Cost, settings: dict[str, Any]) -> A
     return Answer(labels, first, second, np.ones(len(first)), cost, settings)
 
 
-# ---------------------------------------------------------------------- equal names
+# ---------------------------------------------------------------------- without any choice
+
+
+def merged(keys: list[Hashable]) -> np.ndarray:
+    """Join records with the same key; those with None stay alone."""
+    own = [("", row) if key is None else (key, -1) for row, key in enumerate(keys)]
+    codes = {key: code for code, key in enumerate(dict.fromkeys(own))}
+    return np.array([codes[key] for key in own])
+
+
+def everything_alone(_name: str, records: Records, _truth: np.ndarray, _seed: int = 0) -> Answer:
+    """Every record is an entity of its own."""
+    cost, labels = measured(lambda: np.arange(len(records)))
+    return without_doubt(labels, cost, {})
+
+
+def equal_values(_name: str, records: Records, _truth: np.ndarray, _seed: int = 0) -> Answer:
+    """Merge what says the same in all attributes but for case, accents and spaces."""
+    cost, labels = measured(lambda: merged([said_by(record) for record in records]))
+    return without_doubt(labels, cost, {})
+
+
+def equal_names(name: str, records: Records, _truth: np.ndarray, _seed: int = 0) -> Answer:
+    """Merge what has the same name but for case, as GraphRAG does; records without a name stay alone."""
+    fields = NAMES.get(name, ("name",))
+    cost, labels = measured(lambda: merged([name_of(record, fields) or None for record in records]))
+    return without_doubt(labels, cost, {})
+
+
+def said_by(record: dict[str, Any]) -> Hashable:
+    """All that a record says, in whatever order; None if that is nothing."""
+    said = {
+        (field, text)
+        for field, value in record.items()
+        for each in (value if isinstance(value, list) else [value])
+        if each is not None and (text := folded(str(each)))
+    }
+    return frozenset(said) or None
+
+
+def folded(text: str) -> str:
+    """A text without case, accents and surplus spaces."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return " ".join("".join(c for c in letters if not unicodedata.combining(c)).split())
 
 
 def name_of(record: dict[str, Any], fields: tuple[str, ...]) -> str:
     """The words of a record's name, the first of several; empty if it has none."""
     values = [record.get(field) or "" for field in fields]
     return " ".join(str(v[0] if isinstance(v, list) else v).casefold() for v in values).strip()
-
-
-def equal_names(name: str, records: Records, _truth: np.ndarray, _seed: int = 0) -> Answer:
-    """Merge what has the same name but for case, as GraphRAG does; records without a name stay alone."""
-
-    def merge() -> np.ndarray:
-        names = [name_of(record, NAMES.get(name, ("name",))) for record in records]
-        keys = [(text, -1) if text else ("", row) for row, text in enumerate(names)]
-        codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
-        return np.array([codes[key] for key in keys])
-
-    cost, labels = measured(merge)
-    return without_doubt(labels, cost, {})
 
 
 # ---------------------------------------------------------------------- linkage of texts
@@ -171,186 +202,3 @@ def best_cut(
     _, kind, threshold, labels, cost = max(found, key=lambda each: each[0])
     settings = {"texts": what, "analyzer": analyzer, "n_grams": n_grams, "linkage": kind}
     return without_doubt(labels, cost, settings | {"threshold": threshold})
-
-
-# ---------------------------------------------------------------------- Splink
-
-
-class Demo(NamedTuple):
-    """One of Splink's own demonstrations: how it blocks, compares and learns.
-
-    A rule is SQL, or a tuple of expressions that must be equal.
-    """
-
-    comparisons: Callable[[Any], list[Any]]  # from Splink's comparison library
-    blocking: list[tuple[str, ...]]
-    surely: list[Any]  # rules whose pairs are nearly all matches, of which they find the share ``recall``
-    recall: float
-    max_pairs: float
-    training: list[tuple[str, ...]]
-    adjust: dict[str, Any] = {}  # noqa: RUF012  of the training; a named tuple's default, never changed
-
-
-NO_FREQUENCIES = {"estimate_without_term_frequencies": True}
-DEMOS = {
-    "historical50k": Demo(
-        lambda cl: [
-            cl.ForenameSurnameComparison(
-                "first_name", "surname", forename_surname_concat_col_name="both_names"
-            ),
-            cl.DateOfBirthComparison("dob", input_is_string=True),
-            cl.PostcodeComparison("postcode_fake"),
-            *(
-                cl.ExactMatch(c).configure(term_frequency_adjustments=True)
-                for c in ("birth_place", "occupation")
-            ),
-        ],
-        [
-            ("substr(first_name,1,3)", "substr(surname,1,4)"),
-            ("surname", "dob"),
-            ("first_name", "dob"),
-            ("postcode_fake", "first_name"),
-            ("postcode_fake", "surname"),
-            ("dob", "birth_place"),
-            ("substr(postcode_fake,1,3)", "dob"),
-            ("substr(postcode_fake,1,3)", "first_name"),
-            ("substr(postcode_fake,1,3)", "surname"),
-            ("substr(first_name,1,2)", "substr(surname,1,2)", "substr(dob,1,4)"),
-        ],
-        [
-            ("first_name", "surname", "dob"),
-            ("substr(first_name,1,2)", "surname", "substr(postcode_fake,1,2)"),
-            ("dob", "postcode_fake"),
-        ],
-        0.6,
-        1e7,
-        [("first_name", "surname"), ("dob",)],
-        NO_FREQUENCIES,
-    ),
-    "febrl3": Demo(
-        lambda cl: [
-            cl.NameComparison("given_name"),
-            cl.NameComparison("surname"),
-            cl.DateOfBirthComparison("date_of_birth", input_is_string=True, datetime_format="%Y%m%d"),
-            cl.DamerauLevenshteinAtThresholds("soc_sec_id", [2]),
-            *(
-                cl.ExactMatch(c).configure(term_frequency_adjustments=True)
-                for c in ("street_number", "postcode")
-            ),
-        ],
-        [("soc_sec_id",), ("given_name",), ("surname",), ("date_of_birth",), ("postcode",)],
-        [
-            ("soc_sec_id",),
-            ("given_name", "surname", "date_of_birth"),
-            "l.given_name = r.surname and l.surname = r.given_name and l.date_of_birth = r.date_of_birth",
-        ],
-        0.9,
-        1e6,
-        [("date_of_birth",), ("postcode",)],
-    ),
-    "fake1000": Demo(
-        lambda cl: [
-            cl.ForenameSurnameComparison("first_name", "surname"),
-            cl.DateOfBirthComparison("dob", input_is_string=True),
-            cl.ExactMatch("city").configure(term_frequency_adjustments=True),
-            cl.EmailComparison("email"),
-        ],
-        [("first_name",), ("surname",), ("dob",), ("email",)],
-        [
-            "l.first_name = r.first_name and levenshtein(r.dob, l.dob) <= 1",
-            "l.surname = r.surname and levenshtein(r.dob, l.dob) <= 1",
-            "l.first_name = r.first_name and levenshtein(r.surname, l.surname) <= 2",
-            "l.email = r.email",
-        ],
-        0.7,
-        1e6,
-        [("dob",), ("email",), ("first_name", "surname")],
-        NO_FREQUENCIES,
-    ),
-}
-THRESHOLDS = (*np.arange(0.02, 0.98, 0.02), 0.98, 0.99, 0.995, 0.998, 0.999, 0.9999, 0.99999)
-
-
-class Trained(NamedTuple):
-    """A trained Splink model, the records as it has them, and its predictions as a table."""
-
-    linker: Any
-    database: Any
-    registered: Any
-    table: Any
-    predictions: Any
-
-
-def as_table(name: str, records: Records) -> Any:
-    """Records as Splink takes them."""
-    import pyarrow
-
-    fields = list(dict.fromkeys(field for record in records for field in record))
-    columns: dict[str, Any] = {field: [record.get(field) for record in records] for field in fields}
-    columns["unique_id"] = list(range(len(records)))
-    if name == "historical50k":
-        both = zip(columns["first_name"], columns["surname"], strict=True)
-        columns["both_names"] = [f"{one} {other}" if one and other else None for one, other in both]
-    return pyarrow.table(columns)
-
-
-def train(name: str, table: Any, seed: int = 0) -> Trained:
-    """Block, learn and score as the demonstration does; the seed draws the pairs that it learns from."""
-    logging.disable(logging.WARNING)  # Splink says what it does at that level
-    import splink.comparison_library as cl
-    from splink import DuckDBAPI, Linker, SettingsCreator, block_on
-
-    def rules(of: list[Any]) -> Iterator[Any]:
-        return (rule if isinstance(rule, str) else block_on(*rule) for rule in of)
-
-    demo, database = DEMOS[name], DuckDBAPI()
-    settings = SettingsCreator(
-        link_type="dedupe_only",
-        blocking_rules_to_generate_predictions=list(rules(demo.blocking)),
-        comparisons=demo.comparisons(cl),
-    )
-    registered = database.register(table)
-    linker = Linker(registered, settings)
-    linker.training.estimate_probability_two_random_records_match(
-        list(rules(demo.surely)), recall=demo.recall
-    )
-    linker.training.estimate_u_using_random_sampling(max_pairs=demo.max_pairs, seed=seed + 1)
-    for rule in rules(demo.training):
-        linker.training.estimate_parameters_using_expectation_maximisation(rule, **demo.adjust)
-    predicted = linker.inference.predict()
-    linker.clustering.cluster_pairwise_predictions_at_threshold(predicted, threshold_match_probability=0.95)
-    return Trained(linker, database, registered, table, predicted.as_pyarrow_table())
-
-
-def splink(name: str, records: Records, truth: np.ndarray, seed: int = 0) -> Answer:
-    """Splink with its own demonstration of this set; the threshold by the truth."""
-    table = as_table(name, records)
-    cost, trained = measured(lambda: train(name, table, seed))
-    found = trained.predictions
-    first, second = found["unique_id_l"].to_numpy(), found["unique_id_r"].to_numpy()
-    together = found["match_probability"].to_numpy()
-    tried = [(t, components(len(records), first, second, together >= t)) for t in THRESHOLDS]
-    threshold, labels = max(tried, key=lambda each: scores(truth, each[1]).harmonic)
-    return Answer(labels, first, second, together, cost, {"threshold": round(float(threshold), 5)})
-
-
-def components(n: int, first: np.ndarray, second: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Clusters as Splink makes them: connected components of the chosen pairs."""
-    links = coo_matrix((np.ones(chosen.sum()), (first[chosen], second[chosen])), shape=(n, n))
-    labels: np.ndarray = connected_components(links, directed=False)[1]
-    return labels
-
-
-def splink_latency(name: str, records: Records) -> list[float]:
-    """Seconds that Splink takes to score one record against all, for some of them."""
-    import pyarrow
-
-    trained = train(name, as_table(name, records[:-SINGLE_RECORDS]))
-    new = as_table(name, records)[-SINGLE_RECORDS:].cast(trained.table.schema)
-    seconds = []
-    for row in new.to_pylist():
-        began = time.perf_counter()
-        one = trained.database.register(pyarrow.Table.from_pylist([row], schema=trained.table.schema))
-        trained.linker.inference.predict_between(trained.registered, one).as_record_list()
-        seconds.append(time.perf_counter() - began)
-    return seconds

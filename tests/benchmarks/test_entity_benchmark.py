@@ -1,5 +1,6 @@
 """The benchmark of entity resolution: its figures, on a few fragments and without other processes."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,8 @@ import pytest
 
 import partita as pt
 from benchmarks import entity_resolution as benchmark
+from benchmarks import entity_sets, entity_tables, scale, splink_peer
 from benchmarks import record_peers as peers
-from benchmarks import scale
 from benchmarks.common import Cost
 from tests.helpers.texts import ROWS, Letters, write_json
 
@@ -39,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 def test_every_method_is_run(folder):
     found = benchmark.compare(folder, "toy", list(benchmark.METHODS), n_orders=2, particles=5)
     assert found["records"] == 9
-    methods = ["Partita", "Partita, refined", "linkage", "equal names"]
+    methods = ["Partita", "Partita, refined", "linkage", "equal values", "equal names", "alone"]
     assert list(found["methods"]) == methods  # Splink knows nothing of this set
     assert found["methods"]["Partita, refined"]["cpu_seconds"] > found["methods"]["Partita"]["cpu_seconds"]
     ours = found["methods"]["Partita"]
@@ -53,7 +54,12 @@ def test_every_method_is_run(folder):
     assert ours["f1_sd"] == pytest.approx(np.std(f1))
     assert ours["orders"] == 2
     assert ours["mebibytes"] > 0.0
-    assert found["methods"]["equal names"]["recall"] == pytest.approx(1 / 3)
+    for method in ("equal values", "equal names", "alone"):
+        assert found["methods"][method]["recall"] == pytest.approx(1 / 3)
+    assert found["methods"]["alone"]["sure"] is None
+    assert found["methods"]["linkage"]["sure"] == 1.0
+    assert found["methods"]["linkage"]["sure_pairs"] == 9
+    assert 0.0 <= ours["sure"] <= 1.0
     assert found["methods"]["linkage"]["f1"] == 1.0
     assert found["methods"]["linkage"]["own"] == found["methods"]["linkage"]["common"] == 0.0
     benchmark.show_sets({"toy": found})
@@ -126,6 +132,27 @@ def test_records_without_a_name_stay_alone():
     np.testing.assert_array_equal(labels, [0, 0, 1, 2, 3])
 
 
+@needs_linux
+def test_equal_values_are_folded_and_in_any_order():
+    records = [
+        {"name": ["Ada", "José"], "born": "1815"},
+        {"born": 1815, "name": ["jose ", "ADA"], "died": ""},
+        {"name": ["Ada", "José"]},
+        {"first": "Ada", "name": "José", "born": "1815"},
+        {"name": None},
+        {},
+    ]
+    labels = peers.equal_values("toy", records, TRUTH[:6]).labels
+    np.testing.assert_array_equal(labels, [0, 0, 1, 2, 3, 4])
+    np.testing.assert_array_equal(peers.everything_alone("toy", records, TRUTH[:6]).labels, np.arange(6))
+
+
+def test_sure_pairs_are_those_above_the_threshold():
+    together, same = np.array([1.0, 0.995, 0.99, 0.2]), np.array([True, False, False, True])
+    assert benchmark.certainty(together, same) == {"sure": 0.5, "sure_pairs": 2}
+    assert benchmark.certainty(together[2:], same[2:]) == {"sure": None, "sure_pairs": 0}
+
+
 def test_texts_of_records():
     records = [{"given_name": "Ada", "surname": "L", "born": ["1815", 1816]}]
     assert peers.texts("febrl3", records, "names") == [(1.0, ["ada l"])]
@@ -138,7 +165,7 @@ def test_texts_of_records():
 
 def test_clusters_of_links():
     first, second = np.array([0, 1, 3]), np.array([1, 2, 4])
-    labels = peers.components(5, first, second, np.array([True, True, False]))
+    labels = splink_peer.components(5, first, second, np.array([True, True, False]))
     np.testing.assert_array_equal(labels, [0, 0, 0, 1, 2])
 
 
@@ -147,8 +174,78 @@ def test_what_is_asked_for():
     assert benchmark.options(["--no-peers"]).methods == ["Partita"]
     assert "no demonstration" in benchmark.unsuitable("Splink", "kb50", 457)
     assert "too many pairs" in benchmark.unsuitable("linkage", "kb5k", 38_356)
+    assert benchmark.options(["--half", "tuning"]).sets == list(entity_sets.HALVES["tuning"])
+    assert len(benchmark.options([]).sets) == 24
+    assert benchmark.options(["--sets", "cora"]).sets == ["cora"]
     with pytest.raises(SystemExit, match="neither"):
         benchmark.load(Path("nowhere"), "toy")
+
+
+def test_a_set_that_fails_does_not_stop_the_others(folder, monkeypatch):
+    kept = {}
+    monkeypatch.setattr(benchmark, "last_results", lambda: kept)
+    monkeypatch.setattr(benchmark, "keep", lambda _name, results: kept.update(results["sets"]))
+    asked = ["--data", str(folder), "--sets", "missing", "toy", "--methods", "alone", "--jobs", "2"]
+    found = benchmark.run_all(benchmark.options(asked))
+    assert list(found) == list(kept) == ["toy"]
+
+
+# ---------------------------------------------------------------------- sets and targets
+
+
+def test_labels_are_no_attributes(tmp_path):
+    (tmp_path / "toy").mkdir()
+    nested = '{"entity_id": "a", "group": 3, "split": "dev", "properties": {"name": ["Ada"], "group": "x"}}'
+    flat = '{"entity_id": "a", "group": 3, "split": "dev", "source": "b", "name": "Ada"}'
+    (tmp_path / "toy" / "fragments.jsonl").write_text(f"{nested}\n{flat}\n")
+    records = entity_sets.load(tmp_path, "toy")[0]
+    assert records == [{"name": ["Ada"], "group": "x"}, {"name": "Ada"}]
+
+
+@pytest.mark.skipif(not entity_sets.DATA.exists(), reason="the sets are not here")
+@pytest.mark.parametrize("name", ["kb50", "fodors_zagat", "stream_news_T"])
+def test_sets_are_read_as_their_own_reader_does(name):
+    records, truth = entity_sets.load(entity_sets.DATA, name)
+    reader = runpy.run_path(str(entity_sets.DATA / "load.py"))
+    expected, labels = reader["load"](name)
+    assert records == expected
+    np.testing.assert_array_equal(np.unique([str(y) for y in labels], return_inverse=True)[1], truth)
+
+
+def test_halves_do_not_overlap():
+    tuning, testing = (set(entity_sets.HALVES[half]) for half in ("tuning", "testing"))
+    assert not tuning & testing
+    assert set(entity_sets.sets_of("both")) == tuning | testing
+
+
+def test_whole_clusters_are_drawn():
+    truth = np.repeat(np.arange(20), np.arange(1, 21))
+    records = [{"row": row} for row in range(len(truth))]
+    drawn, labels = entity_sets.some_clusters(records, truth, 50, seed=0)
+    assert 40 <= len(drawn) <= 50
+    assert all((labels == each).sum() == each + 1 for each in set(labels))
+    rows = [record["row"] for record in drawn]
+    assert rows == sorted(rows)
+    np.testing.assert_array_equal(truth[rows], labels)
+    assert entity_sets.some_clusters(records, truth, 1000, seed=0)[0] == records
+
+
+def test_targets_that_are_missed():
+    good = {"f1": 0.9, "own": 0.02, "common": 0.1, "sure": 0.99}
+    bad = {"f1": 0.92949, "own": 0.06, "common": 0.1, "sure": 0.9}
+    results = {
+        "kb50": {"methods": {"Partita": bad, "Partita, refined": good, "linkage": {"f1": 0.7}}},
+        "cora": {"methods": {"Partita": bad}},
+    }
+    rows = entity_tables.by_half(results)
+    assert rows["testing"] == {}
+    mean = entity_tables.means(rows["tuning"])
+    assert mean["linkage"] == (0.7, 1)
+    assert mean["Splink"] == (None, 0)
+    assert mean["own"][0] == pytest.approx(0.04)
+    missed = entity_tables.shortfalls("tuning", rows["tuning"])
+    assert [line.split(" ")[0] for line in missed] == ["cora:", "cora:", "cora:", "tuning:"]
+    entity_tables.show_halves(results)
 
 
 def test_a_stream_of_people():
