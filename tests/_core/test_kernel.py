@@ -12,11 +12,7 @@ import pytest
 import partita
 
 CODE = """
-import json, os
-from pathlib import Path
-from numba import types
-import partita._core.sorting as sorting
-from partita._core.kernel import kernel
+import json
 from partita._core.concentration import alpha_for
 alpha_for(3.0, 10)
 print(json.dumps([sum(alpha_for.stats.cache_hits.values()), sum(alpha_for.stats.cache_misses.values())]))

@@ -16,6 +16,7 @@ import gc
 import hashlib
 import inspect
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -62,6 +63,8 @@ COMPILED = (
     "priors.py",
 )  # where there are kernels, or parts
 
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that do not change under a user's hands
+
 # ---------------------------------------------------------------------- the cache
 
 
@@ -93,8 +96,8 @@ def files_behind(where: type) -> list[Path]:
         if (
             file is None
             or file in known
-            or "site-packages" in file
-            or file.startswith((sys.base_prefix, str(PACKAGE)))
+            or not INSTALLED.isdisjoint(Path(file).parts)
+            or file.startswith((sysconfig.get_path("stdlib"), str(PACKAGE)))
         ):
             continue
         known[file] = Path(file)

@@ -87,6 +87,12 @@ def test_bad_clusters_are_named(clusters, message):
         pt.Gaussian().log_likelihood(clusters)
 
 
+def test_clusters_may_come_one_by_one():
+    rows = [[[0.0], [1.0]], [[5.0]]]
+    found = pt.Gaussian().log_likelihood(iter(cluster) for cluster in rows)
+    np.testing.assert_array_equal(found, pt.Gaussian().log_likelihood(rows))
+
+
 def test_what_is_no_list_of_clusters():
     for clusters in (None, [1.0, 2.0]):
         with pytest.raises(TypeError, match="list of clusters"):

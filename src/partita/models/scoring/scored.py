@@ -106,9 +106,10 @@ class ScoredPartition:
 
 def log_likelihood(model: Model, clusters: Any) -> Floats:
     """See :meth:`Model.log_likelihood`."""
-    if not isinstance(clusters, Iterable) or any(not isinstance(cluster, Iterable) for cluster in clusters):
+    listed = list(clusters) if isinstance(clusters, Iterable) else [clusters]
+    if not all(isinstance(cluster, Iterable) for cluster in listed):
         raise TypeError("clusters must be a list of clusters, each a list of observations")
-    given = [list(cluster) for cluster in clusters]
+    given = [list(cluster) for cluster in listed]
     for k, cluster in enumerate(given):
         if not cluster:
             raise ValueError(f"cluster {k} is empty")

@@ -281,7 +281,8 @@ def _model(header: dict[str, Any], given: Any, path: Any) -> Any:
         kind = found_model(MODELS, name)
         if kind is None:
             raise FileError(
-                f"{path} was made with the model {name}, which is not known: import the module that registers it"
+                f"{path} was made with the model {name}, which is not known: import the module that registers it, or "
+                "name that in PARTITA_IMPORT"
             )
         return kind.from_json(parameters)
     if type(given).__name__ != name or is_built_in(given) != header["built_in"]:
