@@ -40,9 +40,11 @@ class Compared:
         self.attribute = attribute
         self.values = list(attribute.corpus.counts)
         self.holders = Counter(part for value in self.values for part in trigrams(value))
+        once, twice = (sum(round(n) == k for n in attribute.corpus.counts.values()) for k in (1, 2))
+        self.discount = (once + 4) / (once + 2 * twice + 5)
         self.overall, self.vectors = UNKNOWN, {}
         if len(attribute.references) > 1:
-            total = [sum(of) for of in zip(*map(self.strangers, attribute.references), strict=True)]
+            total = [sum(of) for of in zip(*map(self.other_references, range(len(attribute.references))), strict=True)]
             self.overall = [(n + p) / (sum(total) + 1.0) for n, p in zip(total, UNKNOWN, strict=True)]
         self.known = {}
 
@@ -78,11 +80,18 @@ class Compared:
 
     def level(self, v, w):
         """Of two values that need not differ: what a reference is counted as."""
-        return sum(self.similarity(v, w) > bound for bound in BOUNDS)
+        return LEVELS - 1 if v == w else sum(self.similarity(v, w) > bound for bound in BOUNDS)
 
-    def strangers(self, value):
+    def other_references(self, k):
+        """How many of the others are alike to a reference to each degree."""
+        references = self.attribute.references
+        return self.strangers(references[k], references[:k] + references[k + 1 :])
+
+    def strangers(self, value, references=None):
         """How many references are alike to a value to each degree, without those of its own entity."""
-        counts = Counter(self.level(value, other) for other in self.attribute.references)
+        counts = Counter(
+            self.level(value, other) for other in (self.attribute.references if references is None else references)
+        )
         kin = [self.attribute.kin * m for m in self.attribute.agreement]
         return [max(counts[level] - kin[level], 0.0) for level in range(LEVELS)]
 
@@ -95,7 +104,7 @@ class Compared:
             ]
             holders = self.attribute.corpus.counts
             if holders:
-                shares[-1] = max(holders.get(value, 0) - 1, 1) / max(sum(holders.values()), 2)
+                shares[-1] = (max(holders.get(value, 0), 1) - self.discount) / (sum(holders.values()) + 1)
             self.known[value] = shares
         return self.known[value]
 

@@ -39,7 +39,7 @@ from partita.learning.pairs import (
     write_levels,
 )
 from partita.models.records.comparisons.family import LEVELS
-from partita.models.records.comparisons.vocabulary import shares_of
+from partita.models.records.comparisons.vocabulary import discount_of, shares_of
 from partita.models.records.entity_types import Types, learnt_types, log_joint, mentions_of
 from partita.models.records.kinds.attribute import AGREEMENT
 from partita.models.records.record import Record
@@ -335,9 +335,8 @@ def log_shares(counts: Floats, holders: Floats) -> Floats:
     """log u by value and level, from how many strangers are alike to each value; see ``References``."""
     overall = holders @ counts
     overall = (overall + 0.5 / LEVELS) / (overall.sum() + 0.5)
-    exact = np.maximum(counts[:, -1], 1.0) / np.maximum(counts.sum(axis=1), 2.0)
     shares = shares_of(counts, overall)
-    shares[:, -1] = exact
+    shares[:, -1] = (counts[:, -1] + 1.0 - discount_of(holders)) / (counts.sum(axis=1) + 2.0)
     found: Floats = np.log(shares)
     return found
 

@@ -47,9 +47,8 @@ FIELDS = [
     ("near", types.int64[::1]),  # pairs of values that were compared last,
     ("evidence", types.float64[::1]),  # and what came of it
     ("group_of", types.int64[::1]),  # of each attribute: its group in the observation, or −1
-    ("shared", types.float64[::1]),  # of each group: its sum of logarithms with the observation
-    ("totals", types.float64[::1]),  # of each item of the observation: T of its value with the observation
-    ("times", types.int64[::1]),  # and how often that occurs
+    ("joined", types.float64[:, ::1]),  # weights between values of an attribute
+    ("reach", types.float64[::1]),  # and of each value with all
 ]
 
 
@@ -82,8 +81,8 @@ def new_tables(keeps_sums):
     tables.groups, tables.empty = np.empty((16, 5), np.int64), np.empty(16)
     tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
     tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
-    tables.group_of, tables.shared = np.full(16, -1, np.int64), np.zeros(16)
-    tables.totals, tables.times = np.zeros(16), np.zeros(16, np.int64)
+    tables.group_of = np.full(16, -1, np.int64)
+    tables.joined, tables.reach = np.empty((16, 16)), np.empty(16)
     return tables
 
 

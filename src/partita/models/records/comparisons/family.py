@@ -41,8 +41,6 @@ from partita.models.records.tables import TABLES
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
 SHARPNESS = 0.6  # q
-COHESION = 0.15  # s / (1 − w)
-STEP = 2.0**20  # terms are rounded to 1 / STEP
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
@@ -66,7 +64,6 @@ class ComparisonFamily(NamedTuple):
     measure: Integers  # of each attribute: SAME, ALIKE, NEAR, or OTHERS and on
     scale: Floats  # of each attribute: how far numbers may lie apart to be alike
     sharpness: float  # q
-    cohesion: float  # s
     totals: Any  # of each attribute: the features that count its VALUES and where it is PRESENT
     presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
     tables: Any
@@ -89,7 +86,6 @@ OF_FIELDS = {
     "measure": INTEGERS,
     "scale": FLOATS,
     "sharpness": types.float64,
-    "cohesion": types.float64,
     "totals": types.int64[:, ::1],
     "presence": types.float64[:, ::1],
     "tables": TABLES,

@@ -7,7 +7,7 @@ import numpy as np
 from partita._core.kernel import borrowed, inner, shared
 from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import presence_gain
-from partita.models.records.comparisons.values import choose, compare, forget, others_gain, potential, prepare
+from partita.models.records.comparisons.values import choose, evidence, forget, gather, others_gain, prepare, with_items
 from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, count_of, slot_of
 
 
@@ -24,10 +24,9 @@ def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
     tables = family.tables
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
-    pool, sums, groups = borrowed(tables.pool), borrowed(tables.sums), borrowed(tables.groups)
-    together, totals, presence = borrowed(tables.shared), borrowed(family.totals), borrowed(family.presence)
+    groups, totals, presence = borrowed(tables.groups), borrowed(family.totals), borrowed(family.presence)
+    pool, sums = borrowed(tables.pool), borrowed(tables.sums)
     strength, measure = borrowed(family.strength), borrowed(family.measure)
-    q = family.sharpness
     for k in range(first, last):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
@@ -36,16 +35,16 @@ def gains(family, statistics, ids, first, last, data, x, out):
         total = presence_gain(
             pool, groups, totals, presence, statistics, c, start, capacity, statistics[c, SIZE], n_groups
         )
-        compare(family, start, capacity, n_groups)
+        n, at = gather(family, start, capacity), np.int64(0)
         for g in range(n_groups):
-            a, more = groups[g, 0], groups[g, 2] - groups[g, 1]
+            a = groups[g, 0]
+            at, m = with_items(family, at, n, g, groups[g, 1], groups[g, 2])
             if measure[a] >= OTHERS:
                 total += own_gain(family, start, capacity, groups[g, 1], groups[g, 2], a)
                 continue
-            n = count_of(pool, start, capacity, totals[a, VALUES])
-            if n > 0:
-                s = family.cohesion * (1.0 - strength[a])
+            before = 0.0
+            if count_of(pool, start, capacity, totals[a, VALUES]) > 0:
                 before = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
-                total += strength[a] * (potential(together[g], n + more, q, s) - potential(before, n, q, s))
+            total += strength[a] * (evidence(family, a, m) - before)
         out[c] = total + statistics[c, LOG_SIZE]
     forget(family, n_groups)

@@ -7,7 +7,7 @@ import numpy as np
 from partita._core.kernel import borrowed, inner
 from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import weigh_types
-from partita.models.records.comparisons.values import choose, others_gain, potential
+from partita.models.records.comparisons.values import choose, others_gain
 from partita.models.records.tables import CAPACITY, START, count_of, slot_of
 
 
@@ -24,9 +24,7 @@ def log_marginal(family, statistics, c, size, d):
         if family.measure[a] >= OTHERS:
             total += whole(family, start, capacity, a)
         else:
-            cohesion = family.cohesion * (1.0 - family.strength[a])
-            known = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
-            total += family.strength[a] * potential(known, n, family.sharpness, cohesion)
+            total += family.strength[a] * sums[slot_of(pool, start, capacity, totals[a, VALUES])]
     return total
 
 

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from partita._core.kernel import borrowed, inner, kernel
-from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR, STEP
+from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR
 from partita.models.records.tables import place
 
+EQUAL = 1.0 - 1e-9  # a cosine above it is that of the same text
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
 
 
@@ -54,21 +55,15 @@ def affinity(family, a, v, w):
     """exp(q·e) of two values of an attribute, e being the log-likelihood ratio: of one entity, or of two."""
     log_u = borrowed(family.log_u)
     if v == w:
-        return rounded(math.exp(family.sharpness * (family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1])))
+        return math.exp(family.sharpness * (family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1]))
     near, known = borrowed(family.tables.near), borrowed(family.tables.evidence)
     key = (np.int64(min(v, w)) << 32) + np.int64(max(v, w))
     slot = place(key, np.int64(near.shape[0] - 1))
     if near[slot] != key:
         at = level(family, a, v, w)
         near[slot] = key
-        known[slot] = rounded(math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at]))))
+        known[slot] = math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at])))
     return known[slot]
-
-
-@inner
-def rounded(x):
-    """To a multiple of 1 / STEP."""
-    return math.floor(x * STEP + 0.5) / STEP
 
 
 @kernel
@@ -85,11 +80,12 @@ def level_counts(grams, weights, starts, own_grams, own_weights, counts):
                 total += weights[v] * own_weights[w]
                 v += 1
                 w += 1
-        counts[level_of(total)] += 1.0
+        counts[LEVELS - 1 if total > EQUAL else level_of(total)] += 1.0
 
 
 @kernel
 def nearness_counts(numbers, own, scale, counts):
     """Count at which levels a number is alike to others."""
     for k in range(numbers.shape[0]):
-        counts[level_of(1.0 - abs(numbers[k] - own) / scale)] += 1.0
+        apart = abs(numbers[k] - own)
+        counts[LEVELS - 1 if apart == 0.0 else level_of(1.0 - apart / scale)] += 1.0

@@ -1,4 +1,4 @@
-"""What a cluster says of the attributes of an observation, compared with what that says."""
+"""What the values of a cluster say together: the evidence of an attribute, with an observation and without."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba.extending import overload
 
 from partita._core.kernel import INNER, borrowed, inner
 from partita.models.records.comparisons.family import OTHERS, VALUE
-from partita.models.records.comparisons.similarity import affinity, rounded
+from partita.models.records.comparisons.similarity import affinity
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
 
@@ -28,29 +28,12 @@ def grown_to(array, n):
 
 
 @inner
-def potential(log_terms, n, sharpness, cohesion):
-    """The evidence of n values, from Σ_v n_v·log(T_v / n_v)."""
-    if n < 2:
-        return 0.0
-    return (1.0 - 1.0 / n) * (0.5 * n) ** cohesion * (log_terms - n * rounded(math.log(n - 1.0))) / sharpness
-
-
-@inner
-def term(total, n):
-    """What a value that occurs n times adds to the sum of logarithms."""
-    return n * rounded(math.log(total / n))
-
-
-@inner
 def prepare(family, start, end):
     """List what an observation says of each attribute: attribute and range of items; returns the number of groups."""
     tables, items, owner = family.tables, borrowed(family.items), borrowed(family.owner)
     tables.groups = grown_to(tables.groups, end - start + 1)
     if tables.group_of.shape[0] < family.totals.shape[0]:
         tables.group_of = np.full(family.totals.shape[0], -1, np.int64)
-    if tables.shared.shape[0] <= end - start:
-        tables.shared, tables.totals = np.zeros(2 * (end - start) + 2), np.zeros(2 * (end - start) + 2)
-        tables.times = np.zeros(2 * (end - start) + 2, np.int64)
     groups, group_of = borrowed(tables.groups), borrowed(tables.group_of)
     n = np.int64(0)
     for k in range(start, end):
@@ -72,47 +55,97 @@ def forget(family, n_groups):
 
 
 @inner
-def compare(family, start, capacity, n_groups):
-    """Compare an observation's values with those in a table.
+def gather(family, start, capacity):
+    """List a table's values of the attributes that have a group, in ``found``, sorted by group and feature.
 
-    Writes, of each of its items, T of the value with it, in ``tables.totals``, and how often it then occurs, in
-    ``tables.times``; of each group Σ_v n_v·log(T_v / n_v), in ``tables.shared``.
+    The order must be that of the features: that of a table depends on how it came about. Returns how many there are.
+    """
+    tables = family.tables
+    tables.found = grown_to(tables.found, capacity + 1)
+    pool, owner, kind = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind)
+    found, group_of, n = borrowed(tables.found), borrowed(tables.group_of), np.int64(0)
+    for k in range(start, start + capacity):
+        v, count = pool[k] >> 32, pool[k] & COUNT
+        if count == 0 or kind[v] != VALUE or group_of[owner[v]] < 0:
+            continue
+        key, at = (group_of[owner[v]] << 32) + v, n
+        while at > 0 and found[at - 1, 0] > key:
+            found[at, 0], found[at, 1] = found[at - 1, 0], found[at - 1, 1]
+            at -= 1
+        found[at, 0], found[at, 1] = key, count
+        n += 1
+    return n
+
+
+@inner
+def with_items(family, at, n, g, first, last):
+    """List the values of a group in ``chosen``, with those of an observation's items.
+
+    ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many there are
+    in ``chosen``.
     """
     tables, items = family.tables, borrowed(family.items)
-    pool, sums, owner, kind = borrowed(tables.pool), borrowed(tables.sums), borrowed(family.owner), borrowed(family.kind)
-    groups, group_of, shared = borrowed(tables.groups), borrowed(tables.group_of), borrowed(tables.shared)
-    totals, times, measure = borrowed(tables.totals), borrowed(tables.times), borrowed(family.measure)
-    if n_groups == 0:
-        return
-    base = groups[0, 1]
-    for g in range(n_groups):
-        shared[g] = 0.0
-        for i in range(groups[g, 1], groups[g, 2]):
-            totals[i - base], times[i - base] = groups[g, 2] - groups[g, 1] - 1.0, 1
-    for k in range(start, start + capacity):
-        w, n = pool[k] >> 32, pool[k] & COUNT
-        if n == 0 or kind[w] != VALUE:
+    tables.chosen = grown_to(tables.chosen, n + last - first + 1)
+    found, chosen, m = borrowed(tables.found), borrowed(tables.chosen), np.int64(0)
+    while at < n and found[at, 0] >> 32 == g:
+        chosen[m, 0], chosen[m, 1] = found[at, 0] & COUNT, found[at, 1]
+        at += 1
+        m += 1
+    for k in range(first, last):
+        place = m
+        while place > 0 and chosen[place - 1, 0] >= items[k]:
+            place -= 1
+        if place < m and chosen[place, 0] == items[k]:
+            chosen[place, 1] += 1
             continue
-        a = owner[w]
-        g = group_of[a]
-        if g < 0 or measure[a] >= OTHERS:
-            continue
-        more, same = 0.0, np.int64(-1)
-        for i in range(groups[g, 1], groups[g, 2]):
-            found = affinity(family, a, items[i], w)
-            totals[i - base] += n * found
-            more += found
-            if items[i] == w:
-                same = i - base
-        if same < 0:
-            shared[g] += term(sums[k] + n * more, n)
-        else:
-            totals[same] += sums[k] + n * more
-            times[same] += n
-    for g in range(n_groups):
-        for i in range(groups[g, 1], groups[g, 2]):
-            if totals[i - base] > 0.0:
-                shared[g] += term(totals[i - base], times[i - base])
+        for i in range(m, place, -1):
+            chosen[i, 0], chosen[i, 1] = chosen[i - 1, 0], chosen[i - 1, 1]
+        chosen[place, 0], chosen[place, 1] = items[k], 1
+        m += 1
+    return at, m
+
+
+@inner
+def evidence(family, a, m):
+    """What m values of an attribute, in ``chosen`` with their counts, say: the mean over all trees that join them.
+
+    Equal values are taken together. With n_v of the value v, weights A_vw = exp(q·e(v, w)) and S_v = Σ_w n_w·A_vw, all
+    trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values with the weights n_v·n_w·A_vw. That
+    is a determinant (Kirchhoff), here by taking out one value after the other and joining its neighbours: nothing is
+    subtracted, so nothing is lost.
+    """
+    tables, q = family.tables, family.sharpness
+    chosen, n = borrowed(tables.chosen), np.int64(0)
+    for i in range(m):
+        n += chosen[i, 1]
+    if n < 2:
+        return 0.0
+    if m == 1:
+        return (n - 1.0) * math.log(affinity(family, a, chosen[0, 0], chosen[0, 0])) / q
+    if tables.joined.shape[0] < m:
+        tables.joined, tables.reach = np.empty((2 * m, 2 * m)), np.empty(2 * m)
+    joined, reach, total = borrowed(tables.joined), borrowed(tables.reach), -(n - 2.0) * math.log(n)
+    for i in range(m):
+        v, count = chosen[i, 0], chosen[i, 1]
+        reach[i] = count * affinity(family, a, v, v) if count > 1 else 0.0
+        for j in range(i):
+            one = affinity(family, a, chosen[j, 0], v)
+            joined[i, j] = count * chosen[j, 1] * one
+            reach[i] += chosen[j, 1] * one
+            reach[j] += count * one
+    for i in range(m):
+        if chosen[i, 1] > 1:
+            total += (chosen[i, 1] - 1.0) * math.log(reach[i]) - math.log(chosen[i, 1])
+    for k in range(m - 1, 0, -1):
+        every = 0.0
+        for j in range(k):
+            every += joined[k, j]
+        total += math.log(every)
+        for i in range(1, k):
+            share = joined[k, i] / every
+            for j in range(i):
+                joined[i, j] += share * joined[k, j]
+    return total / q
 
 
 # ---------------------------------------------------------------------- attributes with a kernel of their own

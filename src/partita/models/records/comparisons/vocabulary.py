@@ -10,7 +10,6 @@ import numpy as np
 from partita._core.typing import Array, Floats
 from partita.models.records.comparisons.family import (
     ALIKE,
-    COHESION,
     LEVELS,
     NEAR,
     OTHERS,
@@ -25,6 +24,7 @@ from partita.models.records.tables import new_tables
 from partita.models.records.vocabulary import Growing, Numbered
 
 SHAPE = 0.5  # of the Gamma distribution of how many are alike to one value, among all values
+SHARED_ONCE = (4.0, 5.0)  # values of one entity, and of one or two, behind the prior of d
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
 
 
@@ -104,12 +104,21 @@ class ComparedValues(Numbered):
             measure=self.measure,
             scale=self.scale,
             sharpness=float(os.environ.get("Q", SHARPNESS)),
-            cohesion=float(os.environ.get("S", COHESION)),
             totals=self.totals,
             presence=self.presence,
             tables=new_tables(True) if tables is None else tables,
             others=self.others,
         )
+
+
+def discount_of(holders: Floats) -> float:
+    """d of the Pitman–Yor process that entities draw their values from, by how many values one and two of them have.
+
+    Another entity has a value that h of E have with probability (h − d) / (E + 1). Where hardly any value is shared, as
+    with e-mail addresses, d is near 1, and sharing one is hardly ever chance.
+    """
+    once, twice = float((holders < 1.5).sum()), float(((holders >= 1.5) & (holders < 2.5)).sum())
+    return (once + SHARED_ONCE[0]) / (once + 2.0 * twice + SHARED_ONCE[1])
 
 
 def shares_of(counts: Floats, overall: Floats) -> Floats:
@@ -132,6 +141,7 @@ class References:
         self.measure, self.scale = int(vocabulary.measure[a]), attribute.scale
         self.kin = attribute.kin * np.array(attribute.agreement)
         self.holders, self.entities = attribute.corpus.counts, attribute.corpus.values.total
+        self.discount = discount_of(np.array(list(self.holders.values())))
         given = attribute.references
         self.n = len(given)
         self.grams, self.weights, self.starts = np.empty(0, np.int64), np.empty(0), np.zeros(self.n + 1, np.int64)
@@ -146,11 +156,11 @@ class References:
             total = np.zeros(LEVELS)
             for k in range(self.n):
                 part = slice(self.starts[k], self.starts[k + 1])
-                total += self.counts(self.numbers[k], self.grams[part], self.weights[part])
+                total += self.counts(self.numbers[k], self.grams[part], self.weights[part], itself=1.0)
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
-    def counts(self, number: float, grams: Any, weights: Floats) -> Floats:
-        """How many references are alike to each degree, but for those of the same entity."""
+    def counts(self, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
+        """How many references are alike to each degree, but for those of the same entity, and for itself if it is one."""
         found = np.zeros(LEVELS)
         if self.measure == ALIKE:
             level_counts(self.grams, self.weights, self.starts, grams, weights, found)
@@ -158,6 +168,9 @@ class References:
             nearness_counts(self.numbers, number, self.scale, found)
         elif self.measure == SAME:
             found[0] = self.n
+            found[0] -= itself
+            itself = 0.0
+        found[-1] -= itself
         strangers: Floats = np.maximum(found - self.kin, 0.0)
         return strangers
 
@@ -166,5 +179,5 @@ class References:
         found = self.counts(number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
-            shares[-1] = max(self.holders.get(value, 0.0) - 1.0, 1.0) / max(self.entities, 2.0)
+            shares[-1] = (max(self.holders.get(value, 0.0), 1.0) - self.discount) / (self.entities + 1.0)
         return shares
