@@ -55,7 +55,7 @@ def sample(observations: list[Any], said: list[list[str]]) -> list[Any]:
     """
     pairs = [[(0, word) for word in {word for text in texts for word in text.split()}] for texts in said]
     occurrences = Counter(word for words in pairs for _, word in words)
-    rows = np.random.default_rng(0).permutation(neighbourhoods(pairs, [occurrences]))
+    rows = np.random.default_rng(0).permutation(neighbourhoods(pairs, [occurrences])[0])
     return [observations[row] for row in rows]
 
 

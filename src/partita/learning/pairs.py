@@ -151,170 +151,62 @@ def sum_evidence(sample, evidence, first, second, limit, least, moments):
                     moments[3, found[p], found[q]] += said[p] * said[q]
 
 
-# ---------------------------------------------------------------------- clustering
+@kernel
+def agreements(sample, least, counts):
+    """Of each attribute: how many pairs of records speak of it, and how many agree, at a level of at least ``least``."""
+    for x in range((sample.starts.shape[0] - 1)):
+        for y in range(x):
+            i, i_end = sample.starts[x], sample.starts[x + 1]
+            j, j_end = sample.starts[y], sample.starts[y + 1]
+            while i < i_end and j < j_end:
+                a = sample.attribute[i]
+                if a < sample.attribute[j]:
+                    i += 1
+                elif a > sample.attribute[j]:
+                    j += 1
+                else:
+                    best, i, j = best_level(sample, a, i, i_end, j, j_end)
+                    counts[a, 0] += 1.0
+                    counts[a, 1] += best >= least
 
 
 @inner
-def across(sample, evidence, x, y, sums, row):
-    """Add the evidence of two records to a row of ``sums``, by attribute."""
-    i, i_end = sample.starts[x], sample.starts[x + 1]
-    j, j_end = sample.starts[y], sample.starts[y + 1]
-    while i < i_end and j < j_end:
-        a = sample.attribute[i]
-        if a < sample.attribute[j]:
-            i += 1
-        elif a > sample.attribute[j]:
-            j += 1
-        else:
-            at = sample.offset[a] + sample.value[i] * sample.distinct[a]
-            q = j
-            while q < j_end and sample.attribute[q] == a:
-                sums[row, a] += evidence[at + sample.value[q]]
-                q += 1
-            i += 1
-
-
-@inner
-def potential(total, n):
-    """(2/n)^p times a sum over pairs."""
-    return total * (2.0 / n) ** POWER if n > 1 else 0.0
-
-
-@inner
-def count_items(sample, x, counts, c, by):
-    """Add a record's items to the counts of a cluster, or take them out."""
-    for k in range(sample.starts[x], sample.starts[x + 1]):
-        counts[c, sample.attribute[k]] += by
+def best_level(sample, a, i, i_end, j, j_end):
+    """How alike the values of an attribute are that two records have; and where those of the next begin."""
+    best, q = np.int64(0), j
+    while i < i_end and sample.attribute[i] == a:
+        q, at = j, sample.offset[a] + sample.value[i] * sample.distinct[a]
+        while q < j_end and sample.attribute[q] == a:
+            best = max(best, np.int64(sample.levels[at + sample.value[q]]))
+            q += 1
+        i += 1
+    return best, i, q
 
 
 @kernel
-def improve(sample, evidence, kinds, weights, log_alpha, labels, orders):
-    """Move each record to its best cluster, and let clusters join, once for each of ``orders``; changes ``labels``.
+def count_akin(sample, least, information, enough):
+    """How many pairs of records agree in as many attributes as they differ in, and in enough that says something.
 
-    ``kinds`` is what two records say by mentioning the attributes that they do.
+    Attributes count by how many pairs differ in them, 1 − exp(−information): a constant one for nothing.
     """
-    n, n_attributes = labels.shape[0], weights.shape[0]
-    sums, counts = np.zeros((n + 1, n_attributes)), np.zeros((n + 1, n_attributes), np.int64)
-    alike, sizes = np.zeros(n + 1), np.zeros(n + 1, np.int64)
-    shared, shared_alike = np.zeros((n + 1, n_attributes)), np.zeros(n + 1)
-    for x in range(n):
+    found = 0
+    for x in range((sample.starts.shape[0] - 1)):
         for y in range(x):
-            if labels[x] == labels[y]:
-                across(sample, evidence, x, y, sums, labels[x])
-                alike[labels[x]] += kinds[x, y]
-        sizes[labels[x]] += 1
-        count_items(sample, x, counts, labels[x], 1)
-    for r in range(orders.shape[0]):
-        for k in range(n):
-            place(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, alike, sizes, shared, shared_alike,
-                  orders[r, k])  # fmt: skip
-        for k in range(n):
-            c = labels[orders[r, k]]
-            while unite(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, alike, sizes, shared,
-                        shared_alike, c):  # fmt: skip
-                pass
-    total = np.zeros(n_attributes + 1)
-    for c in range(n + 1):
-        if sizes[c] > 0:
-            for a in range(n_attributes):
-                total[a] += potential(sums[c, a], counts[c, a])
-            total[n_attributes] += potential(alike[c], sizes[c])
-    return total
-
-
-@inner
-def clear(sizes, shared, shared_alike):
-    """Forget the evidence of all clusters."""
-    for c in range(sizes.shape[0]):
-        if sizes[c] > 0:
-            shared_alike[c] = 0.0
-            for a in range(shared.shape[1]):
-                shared[c, a] = 0.0
-
-
-@inner
-def meet(sample, evidence, kinds, labels, shared, shared_alike, x):
-    """Sum the evidence of a record and the others, cluster by cluster."""
-    for y in range(labels.shape[0]):
-        if labels[y] >= 0 and labels[y] != labels[x]:
-            across(sample, evidence, x, y, shared, labels[y])
-            shared_alike[labels[y]] += kinds[x, y]
-
-
-@inner
-def place(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, alike, sizes, shared, shared_alike, x):
-    """Take a record out of its cluster and put it into the best."""
-    n_attributes, c = weights.shape[0], labels[x]
-    labels[x] = -1
-    clear(sizes, shared, shared_alike)
-    meet(sample, evidence, kinds, labels, shared, shared_alike, x)
-    sizes[c] -= 1
-    count_items(sample, x, counts, c, -1)
-    alike[c] -= shared_alike[c]
-    for a in range(n_attributes):
-        sums[c, a] -= shared[c, a]
-    best, chosen, free = log_alpha, np.int64(-1), np.int64(-1)
-    for d in range(sizes.shape[0]):
-        if sizes[d] == 0:
-            free = d
-            continue
-        gain = math.log(sizes[d]) + potential(alike[d] + shared_alike[d], sizes[d] + 1) - potential(alike[d], sizes[d])
-        before = -1
-        for k in range(sample.starts[x], sample.starts[x + 1]):
-            a = sample.attribute[k]
-            if a == before:
-                continue
-            before, more, last = a, 0, k
-            while last < sample.starts[x + 1] and sample.attribute[last] == a:
-                more += 1
-                last += 1
-            if counts[d, a] > 0:
-                after = potential(sums[d, a] + shared[d, a], counts[d, a] + more)
-                gain += weights[a] * (after - potential(sums[d, a], counts[d, a]))
-        if gain > best:
-            best, chosen = gain, d
-    if chosen < 0:
-        chosen = c if sizes[c] == 0 else free
-    labels[x] = chosen
-    sizes[chosen] += 1
-    count_items(sample, x, counts, chosen, 1)
-    alike[chosen] += shared_alike[chosen]
-    for a in range(n_attributes):
-        sums[chosen, a] += shared[chosen, a]
-
-
-@inner
-def unite(sample, evidence, kinds, weights, log_alpha, labels, sums, counts, alike, sizes, shared, shared_alike, c):
-    """Let a cluster join the one with which it gains most; false if there is none."""
-    n_attributes = weights.shape[0]
-    clear(sizes, shared, shared_alike)
-    for x in range(labels.shape[0]):
-        if labels[x] == c:
-            meet(sample, evidence, kinds, labels, shared, shared_alike, x)
-    best, chosen = 1e-9, np.int64(-1)
-    for d in range(sizes.shape[0]):
-        if sizes[d] == 0 or d == c:
-            continue
-        n, m = sizes[c], sizes[d]
-        gain = math.lgamma(n + m) - math.lgamma(n) - math.lgamma(m) - log_alpha
-        gain += potential(alike[c] + alike[d] + shared_alike[d], n + m)
-        gain -= potential(alike[c], n) + potential(alike[d], m)
-        for a in range(n_attributes):
-            if counts[c, a] > 0 and counts[d, a] > 0:
-                after = potential(sums[c, a] + sums[d, a] + shared[d, a], counts[c, a] + counts[d, a])
-                gain += weights[a] * (after - potential(sums[c, a], counts[c, a]) - potential(sums[d, a], counts[d, a]))
-        if gain > best:
-            best, chosen = gain, d
-    if chosen < 0:
-        return False
-    for x in range(labels.shape[0]):
-        if labels[x] == chosen:
-            labels[x] = c
-    sizes[c] += sizes[chosen]
-    alike[c] += alike[chosen] + shared_alike[chosen]
-    sizes[chosen], alike[chosen] = 0, 0.0
-    for a in range(n_attributes):
-        sums[c, a] += sums[chosen, a] + shared[chosen, a]
-        counts[c, a] += counts[chosen, a]
-        sums[chosen, a], counts[chosen, a] = 0.0, 0
-    return True
+            i, i_end = sample.starts[x], sample.starts[x + 1]
+            j, j_end = sample.starts[y], sample.starts[y + 1]
+            balance, known = 0.0, 0.0
+            while i < i_end and j < j_end:
+                a = sample.attribute[i]
+                if a < sample.attribute[j]:
+                    i += 1
+                elif a > sample.attribute[j]:
+                    j += 1
+                else:
+                    best, i, j = best_level(sample, a, i, i_end, j, j_end)
+                    differ = 1.0 - math.exp(-information[a])
+                    if best >= least:
+                        balance, known = balance + differ, known + information[a]
+                    else:
+                        balance -= differ
+            found += balance >= 0.0 and known >= enough
+    return found

@@ -21,18 +21,17 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
 
 from partita._core.checks import label_codes
-from partita._core.concentration import alpha_for
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.pairs import (
     Sample,
+    agreements,
     between_counts,
-    improve,
+    count_akin,
     sum_evidence,
     within_counts,
     write_evidence,
@@ -40,21 +39,22 @@ from partita.learning.pairs import (
 )
 from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.comparisons.vocabulary import discount_of, shares_of
-from partita.models.records.entity_types import Types, learnt_types, log_joint, mentions_of
+from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.kinds.attribute import AGREEMENT
-from partita.models.records.record import Record
+from partita.models.records.record import COLUMN, Record
 from partita.models.registry import learn
 from partita.smc.sampler import SplitSMC
 
 SAMPLE = 1000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
-GUESSES = (1.0, 4.0, 16.0)  # of the records of an entity, in multiples of how often values repeat
+GUESS = 0.33
+AGREE_FROM = 5  # the level from which values agree
+ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
 TURNS = 3  # of clustering and learning
-POLISH = 2  # more turns, with the sampler itself
-PARTICLES = 5  # of it
+PARTICLES = 5  # of the sampler that clusters
 BELIEF = 10.0  # comparisons behind the prior of m
-COLUMN = 0.5  # of the records mention an attribute for it to be a column; else it is a fact
+MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
 CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
@@ -87,15 +87,17 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
         for a, value in said:
             among[a][value] += 1
     counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
-    learner = Learner(names, counted, own, model.rate)
+    learner = Learner(names, counted, own)
     drawn = np.isin(rows, seeds)
     if labels is not None:
         found = np.unique(codes[rows], return_inverse=True)[1]
     else:
-        found, sample = learner.clusters(), [fragments[row] for row in rows]
-        for _ in range(POLISH):
-            current = learnt(model, learner, found, drawn, among, len(own), learner.present.mean(axis=0))
-            found = SplitSMC(current, n_particles=PARTICLES, random_state=0).fit(sample).refine(1).labels_
+        sample, mentioned = [fragments[row] for row in rows], learner.present.mean(axis=0)
+        current = first_guess(model, learner, among)
+        for turn in range(TURNS):
+            if turn > 0:
+                current = learnt(model, learner, found, drawn, among, len(own), mentioned)
+            found = SplitSMC(current, n_particles=PARTICLES, random_state=turn).fit(sample).refine(1).labels_
     mentioned = np.bincount([a for said in pairs for a in {a for a, _ in said}], minlength=len(names))
     return learnt(model, learner, found, drawn, occurrences, len(pairs), mentioned / len(pairs))
 
@@ -126,16 +128,16 @@ def learnt(
         Of each attribute: the share of records that mention it.
     """
     names, attributes = model._modelled()
-    prior = learner.prior(labels)
-    size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]]))
+    agreement, weights = learner.prior(labels)
+    size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]])) + MORE
     clusters = values_of_clusters(learner.pairs, labels, len(attributes))
     fitted = dict(model.attributes)
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         chosen = references(clusters[a])
         fitted[name] = replace(
             attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(clusters[a]),
-            agreement=tuple(prior.agreement[a].tolist()),
-            weight=float(prior.weights[a]),
+            agreement=tuple(agreement[a].tolist()),
+            weight=float(weights[a]),
             references=chosen,
             kin=len(chosen) * size / n,
         )
@@ -146,21 +148,33 @@ def learnt(
     return type(model)(fitted, rate, presence, named(types, names), size)
 
 
-class Prior(NamedTuple):
-    """What clusters of the sample teach."""
+def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]]) -> Any:
+    """The model before any clusters are known: entities have about as many records as a value has, and some more.
 
-    agreement: Floats  # of each attribute and level
-    weights: Floats  # of each attribute
-    evidence: Floats  # of each attribute and pair of values, as :class:`Sample` has the levels
-    kinds: Floats  # of each pair of records: what it says that they mention the attributes that they do
-    base: Floats  # of each attribute: Σ log(share of entities that have a record's value)
+    So many that share a value are no coincidence, and as many references are no strangers.
+    """
+    names, attributes = model._modelled()
+    others = GUESS * learner.akin()
+    mentioned, fitted = learner.present.mean(axis=0), dict(model.attributes)
+    weight = 1.0 / (1.0 + CORRELATION * max(float(mentioned.sum()) - 1.0, 0.0))
+    for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
+        own = others * mentioned[a] * REPEATED
+        chosen = references([Counter({value: 1}) for value in occurrences[a].elements()])
+        fitted[name] = replace(
+            attribute.with_corpus({value: max(n - own, 2.0) for value, n in occurrences[a].items()}),
+            weight=weight,
+            references=chosen,
+            kin=len(chosen) * (1.0 + others) / learner.n,
+        )
+    presence = dict(zip(names, mentioned.tolist(), strict=True))
+    return type(model)(fitted, model.rate, presence, None, 1.0 + others)
 
 
 class Learner:
     """A sample of records, with all its values compared."""
 
-    def __init__(self, names: list[str], attributes: list[Any], pairs: Pairs, rate: float) -> None:
-        self.pairs, self.n, self.n_attributes, self.rate = pairs, len(pairs), len(attributes), rate
+    def __init__(self, names: list[str], attributes: list[Any], pairs: Pairs) -> None:
+        self.pairs, self.n, self.n_attributes = pairs, len(pairs), len(attributes)
         reader = Record(dict(zip(names, attributes, strict=True)))
         reader.check(1)
         vocabulary, ids = reader._vocabulary, [dict[str, int]() for _ in attributes]
@@ -181,17 +195,12 @@ class Learner:
 
     # ------------------------------------------------------------------ learning
 
-    def prior(self, labels: Integers) -> Prior:
-        """What clusters teach."""
-        base, evidence = np.zeros(self.n_attributes), np.zeros(len(self.sample.levels))
-        agreement = self.agreement(labels)
+    def prior(self, labels: Integers) -> tuple[Floats, Floats]:
+        """What clusters teach: m of each attribute and level, and the weight of each attribute."""
+        agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
         for a, items in enumerate(self.of):
-            holders, log_u = self.strangers(a, items, labels)
-            write_evidence(self.sample, a, np.log(agreement[a]), log_u, evidence)
-            if len(items):
-                base[a] = np.log(holders[self.value[items]] / holders.sum()).sum()
-        weights = self.weights(evidence, labels)
-        return Prior(agreement, weights, evidence, self.kinds(labels), base)
+            write_evidence(self.sample, a, np.log(agreement[a]), self.log_u(a, items, labels), evidence)
+        return agreement, self.weights(evidence, labels)
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""
@@ -209,13 +218,17 @@ class Learner:
             found[group] = known / known.sum(axis=1, keepdims=True)
         return found
 
-    def strangers(self, a: int, items: Integers, labels: Integers) -> tuple[Floats, Floats]:
-        """In how many clusters each value of an attribute is, and log u of each value and level."""
+    def log_u(self, a: int, items: Integers, labels: Integers) -> Floats:
+        """log u of each value of an attribute and level, from how alike those of other clusters are to it."""
         n = self.sample.distinct[a]
         holders, counts = np.zeros(n), np.zeros((n, LEVELS))
         listed = np.unique(np.column_stack([labels[self.record[items]], self.value[items]]), axis=0)
         between_counts(self.sample, a, listed[:, 0].copy(), listed[:, 1].copy(), counts, holders)
-        return holders, log_shares(counts, holders)
+        overall = holders @ counts
+        shares = shares_of(counts, (overall + 0.5 / LEVELS) / (overall.sum() + 0.5))
+        shares[:, -1] = (counts[:, -1] + 1.0 - discount_of(holders)) / (counts.sum(axis=1) + 2.0)
+        found: Floats = np.log(shares)
+        return found
 
     def weights(self, evidence: Floats, labels: Integers) -> Floats:
         """What each attribute's evidence counts, by how it goes together with that of others.
@@ -229,21 +242,13 @@ class Learner:
         at_random, usual = self.mean_evidence(evidence, first, second, 0)
         alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM)
         order = np.argsort(labels, kind="stable")
-        steps = generator.integers(1, np.maximum(np.bincount(labels)[labels[order]], 2))
-        first, second = order, order[np.minimum(np.arange(self.n) + steps, self.n - 1)]
-        kin = (labels[first] == labels[second]) & (first != second)
-        moments = np.zeros((4, self.n_attributes, self.n_attributes))
-        sum_evidence(self.sample, evidence, first[kin], second[kin], np.inf, 0, moments)
-        known = moments[0]
-        of_kin, square, product = moments[1:] / np.maximum(known, 1.0)
-        covariance, variance = product - of_kin * of_kin.T, square - of_kin**2
-        scale = np.sqrt(np.maximum(variance * variance.T, 0.0))
-        within = np.where(scale > 1e-9, covariance / np.maximum(scale, 1e-9), 0.0)
-        within = np.clip((known * within + DOUBT * CORRELATION) / (known + DOUBT), 0.0, 1.0)
-        usual, of_kin = np.diag(usual), np.diag(of_kin)
+        first, second = order[:-1], order[1:]
+        kin = labels[first] == labels[second]
+        of_kin = np.diag(self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)[1])
+        usual = np.diag(usual)
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
-        correlation = np.maximum(0.5 * (share + share.T), within)
+        correlation = 0.5 * (share + share.T)
         np.fill_diagonal(correlation, 1.0)
         beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
         np.fill_diagonal(beside, 1.0)
@@ -259,98 +264,18 @@ class Learner:
         sum_evidence(self.sample, evidence, first, second, limit, least, moments)
         return moments[0], moments[1] / np.maximum(moments[0], 1.0)
 
-    def kinds(self, labels: Integers) -> Floats:
-        """What it says of two records that they mention the attributes that they do: the odds of one type."""
-        if self.rate == 0:
-            return np.zeros((self.n, self.n))
-        types, rate = learnt_types(mentions_of(self.pairs, labels, self.n_attributes))
-        if len(types.weights) == 1:
-            return np.zeros((self.n, self.n))
-        joint = log_joint(mentions_of(self.pairs, np.arange(self.n), self.n_attributes), types, rate)
-        of_type = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-        found: Floats = np.log(np.maximum((of_type / types.weights) @ of_type.T, 1e-6))
-        return found
+    def akin(self) -> float:
+        """How many others of its entity a record has, at a guess.
 
-    # ------------------------------------------------------------------ clustering
-
-    def clusters(self) -> Integers:
-        """The likeliest of the clusterings that learning arrives at."""
-        best, found = -np.inf, np.arange(self.n)
-        nothing = self.prior(found).base
-        for guess in GUESSES:
-            size = float(np.clip(guess * self.repeats() / REPEATED, 0.3, max(self.n / 4, 0.3)))
-            labels = self.first_clusters(size)
-            score = -np.inf
-            for turn in range(TURNS + 1):
-                prior = self.prior(labels)
-                rounds = 1 if turn < TURNS else 0
-                labels, evidence = self.improved(prior, log_alpha(labels), labels, rounds, turn)
-                if turn == TURNS:
-                    score = log_partition(labels) + float(
-                        (prior.weights * (evidence[:-1] + prior.base - nothing)).sum() + evidence[-1]
-                    )
-            if score > best:
-                best, found = score, labels
-        return found
-
-    def repeats(self) -> float:
-        """How many others have a record's value, on average: in the median attribute, by how often it is mentioned."""
-        found, mentioned = np.zeros(self.n_attributes), self.present.sum(axis=0)
-        for a, items in enumerate(self.of):
-            counts = np.bincount(self.value[items])
-            found[a] = (counts * (counts - 1)).sum() / max(len(items), 1)
-        order = np.argsort(found)
-        reached = np.cumsum(mentioned[order])
-        return float(found[order][np.searchsorted(reached, reached[-1] / 2)])
-
-    def first_clusters(self, size: float) -> Integers:
-        """Clusters if entities have about so many records besides one: then as many that agree are no coincidence."""
-        evidence, mentioned = np.zeros(len(self.sample.levels)), self.present.sum(axis=0)
-        for a, items in enumerate(self.of):
-            n, offset = self.sample.distinct[a], self.sample.offset[a]
-            occurrences = np.bincount(self.value[items], minlength=n).astype(float)
-            levels = self.sample.levels[offset : offset + n * n].reshape(n, n)
-            counts = np.column_stack([(levels == at) @ occurrences for at in range(LEVELS)])
-            counts[:, -1] -= 1.0
-            own = size * mentioned[a] / self.n * np.array(AGREEMENT)
-            counts = np.maximum(counts - own, 0.0)
-            write_evidence(self.sample, a, np.log(AGREEMENT), log_shares(counts, occurrences), evidence)
-        mean = float(self.present.sum(axis=1).mean())
-        weights = np.full(self.n_attributes, 1.0 / (1.0 + CORRELATION * max(mean - 1.0, 0.0)))
-        prior = Prior(np.zeros(0), weights, evidence, np.zeros((self.n, self.n)), np.zeros(0))
-        return self.improved(prior, math.log(self.n / size), np.arange(self.n), 2, TURNS)[0]
-
-    def improved(
-        self, prior: Prior, concentration: float, labels: Integers, rounds: int, seed: int
-    ) -> tuple[Integers, Floats]:
-        """Better clusters under a prior, and the evidence of each attribute, and of what is mentioned, for them."""
-        generator = np.random.default_rng(seed)
-        orders = np.array([generator.permutation(self.n) for _ in range(rounds)], np.int64).reshape(rounds, self.n)
-        labels = labels.copy()
-        evidence = improve(self.sample, prior.evidence, prior.kinds, prior.weights, concentration, labels, orders)
-        return np.unique(labels, return_inverse=True)[1], evidence
-
-
-def log_shares(counts: Floats, holders: Floats) -> Floats:
-    """log u by value and level, from how many strangers are alike to each value; see ``References``."""
-    overall = holders @ counts
-    overall = (overall + 0.5 / LEVELS) / (overall.sum() + 0.5)
-    shares = shares_of(counts, overall)
-    shares[:, -1] = (counts[:, -1] + 1.0 - discount_of(holders)) / (counts.sum(axis=1) + 2.0)
-    found: Floats = np.log(shares)
-    return found
-
-
-def log_alpha(labels: Integers) -> float:
-    """The concentration that fits clusters."""
-    return math.log(alpha_for(float(labels.max() + 1), float(len(labels))))
-
-
-def log_partition(labels: Integers) -> float:
-    """log-probability of a partition under the Dirichlet process that fits it best (Ewens)."""
-    sizes, alpha = np.bincount(labels), math.exp(log_alpha(labels))
-    rising = gammaln(alpha + len(labels)) - gammaln(alpha)
-    return float(len(sizes) * math.log(alpha) + gammaln(sizes).sum() - rising)
+        Those that agree with it in as many attributes as they differ in, and in something that few pairs agree in.
+        """
+        counts = np.zeros((self.n_attributes, 2))
+        agreements(self.sample, AGREE_FROM, counts)
+        information = -np.log((counts[:, 1] + 1.0) / (counts[:, 0] + 2.0))
+        columns = self.present.mean(axis=0) >= COLUMN
+        enough = ENOUGH * float(information[columns].max() if columns.any() else information.max())
+        pairs = count_akin(self.sample, AGREE_FROM, information, enough)
+        return float(np.clip(2.0 * pairs / self.n / REPEATED, 0.3, max(self.n / 4, 0.3)))
 
 
 def references(clusters: list[Counter[str]]) -> tuple[str, ...]:

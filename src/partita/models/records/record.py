@@ -12,6 +12,7 @@ from scipy.special import gammaln, logsumexp
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
+from partita.models.records.comparisons.family import SHARPNESS
 from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
@@ -21,6 +22,10 @@ from partita.models.registry import register
 
 OTHER = "*"  # the attribute that stands for those not in the schema
 NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
+
+
+COLUMN = 0.5  # of the fragments mention an attribute for it to be a column; else it is a fact
+LEAST_COLUMNS = 0.5
 
 
 @register
@@ -142,7 +147,20 @@ class Record(TextModel):
             raise ValueError(f"size must be a number of at least 1, got {self.size!r}")
         self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
-        self._vocabulary = ComparedValues(models, self._expected(names))
+        self._vocabulary = ComparedValues(models, self._expected(names), self._sharpness(names, models))
+
+    def _sharpness(self, names: list[str], models: list[Attribute]) -> float:
+        """q of the kernels: an entity that has two of something has two of much, and that is to cost once.
+
+        So it grows with the number of columns, each by its weight; what few fragments mention is no column.
+        """
+        known = self.presence
+        columns = [
+            model.weight
+            for name, model in zip(names, models, strict=True)
+            if (known is None and name != "*") or (known is not None and share_of(known, name) >= COLUMN)
+        ]
+        return SHARPNESS * max(sum(columns), LEAST_COLUMNS) ** 0.5
 
     def _expected(self, names: list[str]) -> Floats:
         """Of each type what the kernels need to know; see ``ComparisonFamily.presence``."""

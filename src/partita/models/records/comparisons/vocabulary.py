@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from partita.models.records.comparisons.family import (
     NEAR,
     OTHERS,
     SAME,
-    SHARPNESS,
     TOTAL,
     VALUE,
     ComparisonFamily,
@@ -31,8 +29,9 @@ UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u whe
 class ComparedValues(Numbered):
     """Values of all attributes, numbered through from 1, with what they are compared by."""
 
-    def __init__(self, attributes: list[Any], presence: Array) -> None:
+    def __init__(self, attributes: list[Any], presence: Array, sharpness: float) -> None:
         super().__init__(attributes)
+        self.sharpness = sharpness
         self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
         self.numbers = Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
@@ -103,7 +102,7 @@ class ComparedValues(Numbered):
             strength=self.strength,
             measure=self.measure,
             scale=self.scale,
-            sharpness=float(os.environ.get("Q", SHARPNESS)),
+            sharpness=self.sharpness,
             totals=self.totals,
             presence=self.presence,
             tables=new_tables(True) if tables is None else tables,
