@@ -104,7 +104,7 @@ class Compared:
             ]
             holders = self.attribute.corpus.counts
             if holders:
-                shares[-1] = (max(holders.get(value, 0), 1) - self.discount) / (sum(holders.values()) + 1)
+                shares[-1] = (max(holders.get(value, 0) - 1, 1) - self.discount) / (sum(holders.values()) + 1)
             self.known[value] = shares
         return self.known[value]
 

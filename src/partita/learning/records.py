@@ -51,10 +51,11 @@ GUESS = 0.33
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
-TURNS = 3  # of clustering and learning
+TURNS = 4  # of clustering and learning
 PARTICLES = 5  # of the sampler that clusters
-BELIEF = 10.0  # comparisons behind the prior of m
+BELIEF = 100.0  # comparisons behind the prior of m
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
+OF_FACTS = (0.3, 0.035, 0.035, 0.045, 0.04, 0.03, 0.015, 0.5)  # m of what few records mention, if nothing is known
 CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
@@ -212,8 +213,8 @@ class Learner:
             within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
         columns = self.present.mean(axis=0) >= COLUMN
         found = np.empty_like(counts)
-        for group in (columns, ~columns):
-            common = counts[group].sum(axis=0) + BELIEF * np.array(AGREEMENT)
+        for group, expected in ((columns, AGREEMENT), (~columns, OF_FACTS)):
+            common = counts[group].sum(axis=0) + BELIEF * np.array(expected)
             known = counts[group] + BELIEF * common / common.sum()
             found[group] = known / known.sum(axis=1, keepdims=True)
         return found
@@ -226,7 +227,7 @@ class Learner:
         between_counts(self.sample, a, listed[:, 0].copy(), listed[:, 1].copy(), counts, holders)
         overall = holders @ counts
         shares = shares_of(counts, (overall + 0.5 / LEVELS) / (overall.sum() + 0.5))
-        shares[:, -1] = (counts[:, -1] + 1.0 - discount_of(holders)) / (counts.sum(axis=1) + 2.0)
+        shares[:, -1] = (np.maximum(counts[:, -1], 1.0) - discount_of(holders)) / (counts.sum(axis=1) + 1.0)
         found: Floats = np.log(shares)
         return found
 

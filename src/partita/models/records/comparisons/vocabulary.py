@@ -113,8 +113,8 @@ class ComparedValues(Numbered):
 def discount_of(holders: Floats) -> float:
     """d of the Pitman–Yor process that entities draw their values from, by how many values one and two of them have.
 
-    Another entity has a value that h of E have with probability (h − d) / (E + 1). Where hardly any value is shared, as
-    with e-mail addresses, d is near 1, and sharing one is hardly ever chance.
+    An entity has a value that h of E others have with probability (h − d) / (E + 1). Where hardly any value is shared,
+    as with e-mail addresses, d is near 1, and sharing one is hardly ever chance.
     """
     once, twice = float((holders < 1.5).sum()), float(((holders >= 1.5) & (holders < 2.5)).sum())
     return (once + SHARED_ONCE[0]) / (once + 2.0 * twice + SHARED_ONCE[1])
@@ -178,5 +178,5 @@ class References:
         found = self.counts(number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
-            shares[-1] = (max(self.holders.get(value, 0.0), 1.0) - self.discount) / (self.entities + 1.0)
+            shares[-1] = (max(self.holders.get(value, 0.0) - 1.0, 1.0) - self.discount) / (self.entities + 1.0)
         return shares
