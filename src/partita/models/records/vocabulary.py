@@ -23,7 +23,7 @@ class Growing:
         self.array[self.n] = value
         self.n += 1
 
-    def extend(self, values: Sequence[Any]) -> None:
+    def extend(self, values: Sequence[Any] | Array) -> None:
         need = self.n + len(values)
         if need > len(self.array):
             self.array = np.concatenate([self.array, np.zeros(max(need, len(self.array)), self.array.dtype)])
