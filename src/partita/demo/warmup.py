@@ -19,16 +19,15 @@ from numba import typeof, types
 from partita._core.kernel import is_cached
 from partita.models.base import CompiledModel
 from partita.models.numeric.gaussian import Gaussian
+from partita.models.records.comparisons.family import COMPARISON_FAMILY
+from partita.models.records.comparisons.gains import gains
+from partita.models.records.comparisons.rows import shift
 from partita.models.records.kinds import Text
 from partita.models.records.record import Record
-from partita.models.records.urns.family import URN_FAMILY
-from partita.models.records.urns.gains import gains
-from partita.models.records.urns.rows import shift
 from partita.models.scoring.compiled import write_rows as write_cluster_rows
 from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
 from partita.smc.loops.python import count_observation
-from partita.smc.moves.concentration import learn_alpha
 from partita.smc.moves.install import commit, give_back, room_for, scores_of, take_clusters
 from partita.smc.moves.refine import best_other
 from partita.smc.moves.rows import canonical
@@ -99,15 +98,18 @@ def compile_for_points() -> None:
 
 
 def compile_for_records() -> None:
-    """The same for a knowledge base of two fragments, and what refines it."""
+    """The same for a knowledge base of two fragments, and what refines it.
+
+    Not what learns its prior: the first process, done before this one, compiles that meanwhile.
+    """
     from partita.kb.clustering import Clustering  # which points do without
 
     gc.disable()  # for all of this process
     row = NUMBER, NUMBER, NUMBER, REAL_TABLE, NUMBER
-    gains.compile((URN_FAMILY, REAL_TABLE, NUMBERS, NUMBER, NUMBER, REAL_TABLE, NUMBER, REALS))
-    shift.compile((URN_FAMILY, REAL_TABLE, *row, NUMBER))
-    write_cluster_rows.compile((URN_FAMILY, REAL_TABLE, NUMBERS, NUMBERS, NUMBERS, REAL_TABLE))
-    weigh.compile((STATE, URN_FAMILY, NUMBER))
+    gains.compile((COMPARISON_FAMILY, REAL_TABLE, NUMBERS, NUMBER, NUMBER, REAL_TABLE, NUMBER, REALS))
+    shift.compile((COMPARISON_FAMILY, REAL_TABLE, *row, NUMBER))
+    write_cluster_rows.compile((COMPARISON_FAMILY, REAL_TABLE, NUMBERS, NUMBERS, NUMBERS, REAL_TABLE))
+    weigh.compile((STATE, COMPARISON_FAMILY, NUMBER))
     model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
     clustering = Clustering(model, 2, exact=False)
     engine, said = clustering.engine, model.validate(fragments)
@@ -126,7 +128,7 @@ def compile_for_records() -> None:
     clustering.numbers = np.arange(2)
     clustering.rename_from(np.array([1, 1]), 2)
     clustering.unsaved()
-    learn_alpha(engine.state)
+    engine.learn_alpha()
     slots = first_members(engine.state)
     access.subproblem_of(engine.state, 0)
     access.are_absent(engine.state, slots)

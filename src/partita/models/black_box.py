@@ -135,6 +135,12 @@ class BlackBox(Model):
         """Whether observations must be rows of numbers."""
         return False if self.surrogate is None else getattr(self.surrogate, "reads_rows", True)
 
+    @property
+    def size(self) -> float | None:
+        """How many observations a cluster has, on average, where the surrogate knows: for ``alpha="auto"``."""
+        found: float | None = getattr(self.surrogate, "size", None)
+        return found
+
     def validate(self, X: Any) -> list[Any]:
         return observations_of(X) if self.surrogate is None else self.surrogate.validate(X)
 

@@ -137,8 +137,8 @@ def test_letters_that_the_corpus_lacks_are_one():
     assert log_marginal(model, ["xq"]) == pytest.approx(log_marginal(model, ["ζя"]), abs=1e-12)
     assert log_marginal(model, ["xq", "xq"]) == pytest.approx(log_marginal(model, ["xq", "日本"]), abs=1e-12)
     with_prior, without = Spelling(2, 1.0, {"ab": 1}), Spelling(2, 1.0, {})
-    assert with_prior.words("abx") == ["\ufffdb\ufffd"]
-    assert without.words("abx") == ["abx"]
+    assert with_prior.spelt("abx") == "\ufffdb\ufffd"
+    assert without.spelt("abx") == "abx"
 
 
 def test_texts_are_folded_first():

@@ -722,3 +722,9 @@ def test_calibration_with_words_and_bad_labels():
             black.fit_prior(X, labels)
     with pytest.raises(ValueError, match="alpha"):
         black.fit_prior(WORDS, TRUE, alpha=0.0)
+
+
+def test_a_black_box_expects_clusters_as_large_as_its_surrogate_does():
+    assert pt.BlackBox(Closed(), pt.Record({"name": pt.Text()}, size=3.0)).size == 3.0
+    assert pt.BlackBox(Closed(), pt.Gaussian()).size is None
+    assert pt.BlackBox(Closed()).size is None

@@ -21,7 +21,7 @@ from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text, check_fragments
 from partita.models.records.text_model import TextModel
 from partita.models.records.urns import KERNELS, UrnFamily
-from partita.models.records.vocabulary import Vocabulary
+from partita.models.records.urns.vocabulary import SpeltTexts
 from partita.models.registry import register
 
 
@@ -88,7 +88,7 @@ class Ngram(TextModel):
                 raise ValueError(f"counts of {gram!r} must be a number of at least 0, got {count!r}")
         if self.attribute is not None and not isinstance(self.attribute, str):
             raise ValueError(f"attribute must be the name of one, or None, got {self.attribute!r}")
-        self._vocabulary = Vocabulary([Spelling(order, concentration, counts)])
+        self._vocabulary = SpeltTexts(Spelling(order, concentration, counts))
 
     def validate(self, X: Any) -> list[Any]:
         return check_texts(X) if self.attribute is None else check_values(X, self.attribute)
@@ -130,9 +130,7 @@ class Ngram(TextModel):
 
 
 class Spelling:
-    """What the vocabulary asks of an attribute, for texts without urns."""
-
-    theta = phi = -1.0
+    """How a model spells texts: what the vocabulary asks of it."""
 
     def __init__(self, order: int, concentration: float, counts: Mapping[str, float]) -> None:
         self.order, self.concentration, self.counts = order, concentration, counts
@@ -141,19 +139,15 @@ class Spelling:
             self.totals[gram[:-1]] += n  # type: ignore[assignment]
         self.alphabet = {gram[-1] for gram in counts} | {END, UNKNOWN}
 
-    def words(self, value: str) -> list[str]:
-        """The whole text, letters that the corpus has not replaced by one that stands for them."""
+    def words(self, text: str) -> list[str]:
+        """The words that a text is found by."""
+        return text[:LONGEST].split(" ")
+
+    def spelt(self, text: str) -> str:
+        """The letters of a text, those that the corpus has not replaced by one that stands for them."""
         if not self.counts:
-            return [value[:LONGEST]]
-        return ["".join(letter if letter in self.alphabet else UNKNOWN for letter in value[:LONGEST])]
-
-    def value_base(self, value: str) -> tuple[bool, float]:
-        """All texts are composed."""
-        return False, 0.0
-
-    def word_base(self, word: str) -> tuple[bool, float]:
-        """And all are spelled."""
-        return False, 0.0
+            return text[:LONGEST]
+        return "".join(letter if letter in self.alphabet else UNKNOWN for letter in text[:LONGEST])
 
     def context_weight(self, context: str) -> float:
         """A = c·Σ (1 + count)."""

@@ -1,6 +1,6 @@
 """Sparse counts of many clusters: what text and record models keep of each.
 
-A cluster of texts has counts of values, words and letters that are few beside all there are, so each cluster
+A cluster of texts has counts of letters, one of records counts of values, that are few beside all there are, so each
 has a small open-addressing table from feature to count. The tables of all clusters lie in one pool, which
 kernels enlarge themselves. An entry is one 64-bit number, the feature in its upper and the count in its lower
 half; 0 is a free one, features begin at 1. A row of ``statistics`` says where a cluster's table is:
@@ -34,16 +34,12 @@ FIELDS = [
     ("sums", types.float64[::1]),  # beside each entry a number, for models that keep sums; else empty
     ("end", types.int64),
     ("free", types.int64[::1]),  # by log₂ of the size: the first free piece; in it is where the next one is
-    # Working memory of a text or record family:
-    ("added", types.int64[::1]),  # a table of what the observation under consideration has added itself
-    ("added_mark", types.int64[::1]),
-    ("mark", types.int64),
-    ("words", types.int64[:, ::1]),
-    ("tokens", types.int64[:, ::1]),
-    ("groups", types.int64[:, ::1]),
-    ("empty", types.float64[::1]),
-    ("found", types.int64[:, ::1]),  # values of a cluster and their counts
-    ("chosen", types.int64[:, ::1]),  # those of one attribute: without the observation, and with it
+    # Working memory of records:
+    ("groups", types.int64[:, ::1]),  # what an observation says of each attribute
+    (
+        "chosen",
+        types.int64[:, ::1],
+    ),  # values of one attribute: how often without the observation, and with it
     ("near", types.int64[::1]),  # pairs of values that were compared last,
     ("evidence", types.float64[::1]),  # and what came of it
     ("group_of", types.int64[::1]),  # of each attribute: its group in the observation, or −1
@@ -76,10 +72,7 @@ def new_tables(keeps_sums):
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
     tables.sums = np.zeros(1024 if keeps_sums else 0)
     tables.free = np.full(40, -1, np.int64)
-    tables.added, tables.added_mark, tables.mark = np.zeros(64, np.int64), np.zeros(64, np.int64), 0
-    tables.words, tables.tokens = np.empty((64, 4), np.int64), np.empty((256, 3), np.int64)
-    tables.groups, tables.empty = np.empty((16, 5), np.int64), np.empty(16)
-    tables.found, tables.chosen = np.empty((64, 2), np.int64), np.empty((64, 3), np.int64)
+    tables.groups, tables.chosen = np.empty((16, 5), np.int64), np.empty((64, 3), np.int64)
     tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
     tables.group_of = np.full(16, -1, np.int64)
     tables.joined, tables.reach = np.empty((16, 16)), np.empty(16)

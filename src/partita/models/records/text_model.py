@@ -1,4 +1,4 @@
-"""The base of models whose clusters are tables of counts of values, words and letters."""
+"""The base of models whose clusters are tables of counts: of letters, or of the values of attributes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from partita.models.records.tables import WIDTH, filled_tables, kept_tables
 
 
 class TextModel(CompiledModel):
-    """Base of the models whose clusters are tables of counts of values, words and letters."""
+    """Base of the models whose clusters are tables of counts."""
 
     reads_rows: ClassVar[bool] = False
     always_possible: ClassVar[bool] = True  # whatever is said, it has a probability

@@ -1,4 +1,4 @@
-"""Urns: what text and record models keep of a cluster, and how likely it is; :mod:`.family` has the formulas."""
+"""Urns of letters: what :class:`Ngram` keeps of a cluster, and how likely it is; :mod:`.family` has the formulas."""
 
 from partita.models.records.urns.family import UrnFamily
 from partita.models.records.urns.gains import gains
