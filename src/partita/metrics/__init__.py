@@ -1,0 +1,29 @@
+"""How good is a clustering, and how honest are its probabilities?
+
+`bcubed`, `pairwise`, `adjusted_rand_index` and `variation_of_information` compare a clustering with the truth.
+`calibration` asks whether of all pairs said to share a cluster with probability 0.7 seventy per cent do;
+`calibration_of` draws the pairs from a posterior and answers in one call.
+"""
+
+from partita.metrics.clusterings import (
+    BCubed,
+    Pairwise,
+    adjusted_rand_index,
+    bcubed,
+    pairwise,
+    variation_of_information,
+)
+from partita.metrics.probabilities import Calibration, calibration, calibration_of, pairs_for_calibration
+
+__all__ = [
+    "BCubed",
+    "Calibration",
+    "Pairwise",
+    "adjusted_rand_index",
+    "bcubed",
+    "calibration",
+    "calibration_of",
+    "pairs_for_calibration",
+    "pairwise",
+    "variation_of_information",
+]
