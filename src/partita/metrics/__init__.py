@@ -2,7 +2,8 @@
 
 `bcubed`, `pairwise`, `adjusted_rand_index` and `variation_of_information` compare a clustering with the truth.
 `calibration` asks whether of all pairs said to share a cluster with probability 0.7 seventy per cent do;
-`calibration_of` draws the pairs from a posterior and answers in one call.
+`calibration_of` draws the pairs from a posterior and answers in one call. `reliability_without_labels` estimates the
+same for records from the records alone, and says when it cannot tell.
 """
 
 from partita.metrics.clusterings import (
@@ -13,17 +14,22 @@ from partita.metrics.clusterings import (
     pairwise,
     variation_of_information,
 )
+from partita.metrics.left_out import AttributeReliability
 from partita.metrics.probabilities import Calibration, calibration, calibration_of, pairs_for_calibration
+from partita.metrics.unlabelled import Reliability, reliability_without_labels
 
 __all__ = [
+    "AttributeReliability",
     "BCubed",
     "Calibration",
     "Pairwise",
+    "Reliability",
     "adjusted_rand_index",
     "bcubed",
     "calibration",
     "calibration_of",
     "pairs_for_calibration",
     "pairwise",
+    "reliability_without_labels",
     "variation_of_information",
 ]
