@@ -9,15 +9,16 @@ import numpy as np
 
 from partita._core.typing import Array, Floats, Integers
 
-EDGES = np.array([0.02, 0.2, 0.5, 0.8, 0.98])  # of the bins of probabilities; the last ends at 1
-FINE = np.array([1e-3, *EDGES])  # of those without an attribute
+EDGES = np.array([0.02, 0.5, 0.95])  # of the bins of probabilities; the last ends at 1
+FINE = np.array([1e-3, 0.02, 0.2, 0.5, 0.8, 0.98])  # of those without an attribute
 DEGREES = np.array([0.3, 0.6, 0.85, 0.999])  # between the degrees of likeness, of which the last is equality
 NEVER = FINE[0]  # a probability below this is none
 CERTAIN = (0.98, 0.9)  # probabilities that are certain, the second where the first is seldom
 ENOUGH = 20  # pairs that are certain, and pairs that mention an attribute
 GROUPS = 10  # that the pairs must come from; those of one entity are all alike
 STRANGERS = 100  # that must be known to see how alike they are
-NEAREST = 100  # pairs, by how alike they are in the others, from which m and u are
+NEAREST = 200  # pairs, by how alike they are in the others, from which m and u are
+LEAST = 0.1  # of the certain pairs, those least alike in the others, are not compared with
 APART = 0.4  # m − u at least, for an attribute to tell
 GAP = 0.15  # m − u at least, for a share to be estimated at all
 KNOWN = 0.7  # of the pairs of a bin that must not be ruled out without the attribute
@@ -30,7 +31,8 @@ class AttributeReliability:
     """What one attribute says of the pairs of each bin; ``reason`` is why it says nothing, if so.
 
     ``within`` and ``between`` are m and u, how alike values are within entities and between them, over the pairs of
-    all bins; ``share`` and ``error`` are not numbers where the attribute cannot tell, and ``reasons`` says why.
+    all bins; ``share`` and ``error`` are not numbers where the attribute cannot tell, and ``reasons`` says why. The
+    error is of the pairs asked about, by a bootstrap over groups; that of m and u is not in it.
     """
 
     name: str
@@ -69,10 +71,12 @@ def told_by(name: str, pairs: Pairs, n_records: int) -> AttributeReliability:
         if len(sure.alike) >= ENOUGH and n_groups >= GROUPS:
             break
     else:
-        entities = f"{len(sure.alike)} pairs of {n_groups} groups"
-        return silent(name, f"without it, {entities} are certain; it takes {ENOUGH} of {GROUPS}")
+        what = f"pairs that are certain without it: {len(sure.alike)}, groups of them: {n_groups}"
+        return silent(name, f"{what}; it takes {ENOUGH} and {GROUPS}")
     if len(apart.alike) < STRANGERS:
-        return silent(name, f"without it, {len(apart.alike)} pairs are certainly apart; it takes {STRANGERS}")
+        return silent(
+            name, f"pairs that are certainly apart without it: {len(apart.alike)}; it takes {STRANGERS}"
+        )
     usual = nearby(apart, sure.others)[:, 0]
     most = sure.alike[sure.others >= np.quantile(sure.others, 2 / 3)].mean()
     if most <= usual.mean():
@@ -83,7 +87,9 @@ def told_by(name: str, pairs: Pairs, n_records: int) -> AttributeReliability:
 
     chosen = pairs.without >= NEVER
     asked, of, speaks = pairs.at(chosen), group[chosen], mention[chosen]
-    within, between = nearby(sure, asked.others), nearby(apart, asked.others)
+    # Of the certain pairs, those least alike in the others are the ones that are wrong: there is no m to be had.
+    least = np.quantile(sure.others, LEAST)
+    within, between = nearby(sure, np.maximum(asked.others, least)), nearby(apart, asked.others)
     apart_by = np.where(speaks, within[:, 0] - between[:, 0], 0.0)
     beyond = np.where(speaks, asked.alike - between[:, 0], 0.0)
     degree = 1 + np.searchsorted(DEGREES, np.nan_to_num(asked.alike), side="right")
@@ -91,31 +97,35 @@ def told_by(name: str, pairs: Pairs, n_records: int) -> AttributeReliability:
     ratio = np.where(speaks, within[line, degree] / between[line, degree], 1.0)
     fine, coarse = np.searchsorted(FINE, asked.without, side="right") - 1, bins_of(asked.probability)
     gap = mean_of(apart_by[speaks], fine[speaks], len(FINE))
-    known = (gap[fine] >= GAP) & (coarse >= 0)
+    centre, used = mean_of(asked.without, fine, len(FINE)), gap >= GAP
+    if not used.any():
+        return silent(name, f"m − u is {np.nanmax(gap, initial=-1.0):.2f} at best; it takes {APART}")
+    known = used[fine] & (coarse >= 0)
 
     def share(weights: Floats) -> Floats:
         """Of each bin, if each pair counts so much."""
         above = np.bincount(fine, weights * beyond, len(FINE))
         below = np.bincount(fine, weights * apart_by, len(FINE))
-        true = np.clip(pure * above / np.where(below > 0.0, below, np.nan), 0.001, 0.999)[fine]
+        shares = np.clip(pure * above[used] / below[used], 0.001, 0.999)
+        true = np.interp(asked.without, centre[used], shares)
         by_bayes = true * ratio / (true * ratio + 1.0 - true)
         return mean_of(by_bayes[known], coarse[known], len(EDGES), weights[known])
 
     rng = np.random.default_rng(0)
     draws = [share(rng.exponential(size=n_records)[of]) for _ in range(DRAWS)]
     found, error = share(np.ones(len(of))), np.std(draws, axis=0)
-    told = known & speaks
+    told = speaks & (coarse >= 0)
     bin_gap = mean_of(apart_by[told], coarse[told], len(EDGES))
     reached = np.bincount(coarse[known], minlength=len(EDGES)) / np.maximum(counts(pairs.probability), 1)
     reasons = []
     for b in range(len(EDGES)):
         n_groups = len(np.unique(of[told & (coarse == b)]))
         if n_groups < GROUPS:
-            reasons.append(f"{n_groups} groups of pairs mention it; it takes {GROUPS}")
-        elif reached[b] < KNOWN:
-            reasons.append(f"without it, {1 - reached[b]:.0%} of the pairs are ruled out")
+            reasons.append(f"groups whose pairs mention it: {n_groups}; it takes {GROUPS}")
         elif bin_gap[b] < APART:
             reasons.append(f"m − u is {bin_gap[b]:.2f}; it takes {APART}")
+        elif reached[b] < KNOWN:
+            reasons.append(f"without it, {1 - reached[b]:.0%} of the pairs are ruled out")
         elif error[b] > ERROR:
             reasons.append(f"standard error {error[b]:.2f}; at most {ERROR}")
         else:

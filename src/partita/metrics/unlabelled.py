@@ -203,7 +203,7 @@ def reliability_without_labels(
         if len(names) < TELLERS:
             asked.append(silent(name, "it is the only attribute"))
         elif spoken[a] < ENOUGH:
-            asked.append(silent(name, f"{spoken[a]} pairs mention it; it takes {ENOUGH}"))
+            asked.append(silent(name, f"pairs that mention it: {spoken[a]}; it takes {ENOUGH}"))
         elif a not in chosen:
             asked.append(silent(name, f"was not left out: {len(chosen)} others are mentioned more often"))
         else:
@@ -235,8 +235,7 @@ def combined(asked: Sequence[AttributeReliability], probability: Floats, n_recor
         elif count[b] == 0:
             reason = "no pair has such a probability"
         elif len(telling) < TELLERS:
-            who = f"only {telling[0].name} can" if telling else "none of the attributes can"
-            reason = f"{who} tell; it takes two"
+            reason = f"only {telling[0].name} can tell; it takes two" if telling else "no attribute can tell"
         else:
             low, high = (choose(telling, key=lambda one: one.share[b]) for choose in (min, max))
             if high.share[b] - low.share[b] > CONTRADICTION:
