@@ -97,7 +97,7 @@ def reliability_curve(console: Console, found: Reliability) -> None:
     for one in found.attributes:
         alike = ["" if x != x else f"{x:.2f}" for x in (one.within, one.between)]
         told = ["" if x != x else percent(float(x)) for x in one.share]
-        why = one.reason or "; ".join(dict.fromkeys(reason for reason in one.reasons if reason))
+        why = one.reason or next((reason for reason in reversed(one.reasons) if reason), "")
         made.add_row(cell(one.name), *alike, *told, cell(why, "dim"))
     console.print(made)
 
