@@ -1,6 +1,7 @@
-"""Run the commands of docs/knowledge-base.md again, and put what they print now into the page.
+"""Run the commands of knowledge-base.md and diagnose.md again, and put what they print now into the pages.
 
-Run it when what they print has changed: ``python docs/run_commands.py``. Read the text around it afterwards.
+Run it when what they print has changed: ``python docs/run_commands.py``, or with the names of pages for these alone.
+Read the text around it afterwards.
 """
 
 import os
@@ -10,11 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGE = Path(__file__).with_name("knowledge-base.md")
+PAGES = ("knowledge-base.md", "diagnose.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-TABLE = re.compile(r"cat > contacts.csv <<'END'\n(.*?)END\n", re.S)
+DATA = re.compile(r"^(?:cat > contacts.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
 START = (
-    f"partita() {{ '{sys.executable}' -c 'from partita.cli import app; app(prog_name=\"partita\")' \"$@\"; }}"
+    f"partita() {{ '{sys.executable}' -c 'from partita.cli import app; app(prog_name=\"partita\")' \"$@\"; }}\n"
+    f"python() {{ '{sys.executable}' \"$@\"; }}"
 )
 
 
@@ -29,19 +31,21 @@ def printed(command: str, folder: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def main() -> None:
-    """Rewrite the page."""
-    page = PAGE.read_text(encoding="utf-8")
+def rewrite(path: Path) -> None:
+    """Rewrite a page."""
+    page = path.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "contacts.csv").write_text(TABLE.search(page)[1], encoding="utf-8")
+        for made in DATA.findall(page):
+            printed(made, folder)
 
         def block(match: re.Match[str]) -> str:
             commands = re.findall(r"^\$ (.*)$", match[1], re.M)
             shown = "\n\n".join(f"$ {command}\n{printed(command, folder)}" for command in commands)
             return f"```console\n{shown}\n```"
 
-        PAGE.write_text(BLOCK.sub(block, page), encoding="utf-8")
+        path.write_text(BLOCK.sub(block, page), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    for name in sys.argv[1:] or PAGES:
+        rewrite(Path(__file__).with_name(name))

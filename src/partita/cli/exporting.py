@@ -1,49 +1,15 @@
-"""Commands that take what a knowledge base knows elsewhere: to a file, or to be compared with the truth."""
+"""Commands that write what a knowledge base knows to a file."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.asking import print_pairs
-from partita.cli.input import check_are_data
 from partita.cli.opening import opened
 from partita.cli.output import note, print_json, progress, refusing
-
-LABELS = ("entity_id", "cluster_id", "entity", "cluster", "label", "truth")  # usual names of the true entity
-
-
-@refusing
-def evaluate(
-    kb: args.Base,
-    truth: Annotated[
-        str,
-        typer.Argument(
-            metavar="TRUTH",
-            help="A file with ids of fragments and their true entities; may be the data themselves.",
-            show_default=False,
-        ),
-    ],
-    id: args.Id = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help=f"The column of the true entity; the first of {', '.join(LABELS)} unless given.",
-            show_default=False,
-        ),
-    ] = None,
-    loss: Annotated[args.Loss, typer.Option(help="Which clustering to evaluate.")] = args.Loss.map,
-    format: args.InputFormat = None,
-    json: args.Json = False,
-) -> None:
-    """Say how good the clustering is, where the true entities of some fragments are known."""
-    with opened(kb) as base:
-        known = read_truth(truth, id, label, format)
-        print_pairs(base.evaluate(known, loss=loss.value), json)
 
 
 @refusing
@@ -110,33 +76,6 @@ def labels(
 
 
 # ---------------------------------------------------------------------- helpers
-
-
-def read_truth(path: str, id: str | None, label: str | None, format: args.Format | None) -> dict[str, str]:
-    """The true entity of each fragment that a file names, by id."""
-    from partita.kb.io import read
-
-    check_are_data([path])
-    found: dict[str, str] = {}
-    for row, fields in read(path, None if format is None else format.value):
-        key = field_of(row, fields, (id,) if id else ("id", "fragment"), "--id")
-        true = field_of(row, fields, (label,) if label else LABELS, "--label")
-        if key in (None, "") or true in (None, ""):
-            continue
-        if found.setdefault(str(key), str(true)) != str(true):
-            raise ValueError(f"row {row}: {key!r} is of two true entities, {found[str(key)]!r} and {true!r}")
-    if not found:
-        raise ValueError(f"{path} names no true entity of any fragment")
-    return found
-
-
-def field_of(row: object, fields: dict[str, Any], names: tuple[str, ...], option: str) -> Any:
-    """The first of some fields that there is."""
-    for name in names:
-        if name in fields:
-            return fields[name]
-    wanted, there = " or ".join(map(repr, names)), ", ".join(map(repr, fields))
-    raise ValueError(f"row {row}: there is no field {wanted}; name one of {there} with {option}")
 
 
 def check_output(output: str) -> None:

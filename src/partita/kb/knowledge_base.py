@@ -21,7 +21,8 @@ from partita.kb import ingest, judgements
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
 from partita.kb.queries import answers, posterior
-from partita.kb.queries.evaluation import evaluate
+from partita.kb.queries.diagnosis import Diagnosis, diagnose
+from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
 from partita.kb.queries.questions import questions
 from partita.kb.queries.search import search
@@ -29,6 +30,7 @@ from partita.kb.queries.statistics import stats
 from partita.kb.session import open_session
 from partita.kb.store.database import Store, get
 from partita.kb.store.judgements import standing
+from partita.metrics import Calibration
 from partita.models.records.record import Record
 from partita.smc.engine import Diagnostics
 
@@ -246,6 +248,28 @@ class KnowledgeBase:
         """How good the clustering is, against the true entities of some fragments, by id."""
         with self._session.asking() as (connection, clustering):
             return evaluate(connection, clustering, truth, loss)
+
+    def reliability(self, truth: Mapping[str, Any], n_bins: int = 10) -> Calibration | None:
+        """How probabilities compare with the truth, in bins; None if no pair with known truth was ever unsure."""
+        with self._session.asking() as (connection, clustering):
+            return reliability(connection, clustering, truth, whole("n_bins", n_bins, 1))
+
+    def diagnose(self, truth: Mapping[str, Any] | None = None, *, n_records: int = 1000) -> Diagnosis:
+        """How far the probabilities are to be believed, as far as the fragments themselves can tell.
+
+        A reliability curve without labels (:func:`partita.metrics.reliability_without_labels`), and what is strange
+        about the clustering (:func:`partita.metrics.signs_of_collapse`). It takes some seconds an attribute.
+
+        Parameters
+        ----------
+        truth : mapping, optional
+            The true entities of some fragments, by id: then also the slope of truth on evidence
+            (:func:`partita.metrics.evidence_slopes`).
+        n_records : int
+            How many fragments are looked at.
+        """
+        with self._session.asking() as (connection, clustering):
+            return diagnose(connection, clustering, truth, whole("n_records", n_records, 2))
 
     def export(
         self,
