@@ -36,10 +36,8 @@ FIELDS = [
     ("free", types.int64[::1]),  # by log₂ of the size: the first free piece; in it is where the next one is
     # Working memory of records:
     ("groups", types.int64[:, ::1]),  # what an observation says of each attribute
-    (
-        "chosen",
-        types.int64[:, ::1],
-    ),  # values of one attribute: how often without the observation, and with it
+    ("found", types.int64[:, ::1]),  # a cluster's values of these, and their counts
+    ("chosen", types.int64[:, ::1]),  # values of one attribute, and how often they occur, without and with it
     ("near", types.int64[::1]),  # pairs of values that were compared last,
     ("evidence", types.float64[::1]),  # and what came of it
     ("group_of", types.int64[::1]),  # of each attribute: its group in the observation, or −1
@@ -72,7 +70,8 @@ def new_tables(keeps_sums):
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
     tables.sums = np.zeros(1024 if keeps_sums else 0)
     tables.free = np.full(40, -1, np.int64)
-    tables.groups, tables.chosen = np.empty((16, 5), np.int64), np.empty((64, 3), np.int64)
+    tables.groups, tables.found = np.empty((16, 5), np.int64), np.empty((64, 2), np.int64)
+    tables.chosen = np.empty((64, 3), np.int64)
     tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
     tables.group_of = np.full(16, -1, np.int64)
     tables.joined, tables.reach = np.empty((16, 16)), np.empty(16)

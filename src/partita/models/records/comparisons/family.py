@@ -6,25 +6,27 @@ Two values of an attribute are alike to one of ``LEVELS`` degrees, from not at a
     e(v, w) = log m(level) − log max(u_v(level), u_w(level)),
 
 m being how often values of one entity are so alike, and u_v how often those of *other* entities are as alike to v. So
-agreement is worth no more than how rare a value is among entities, and a text that resembles many says little. In a
-cluster with the values v_1 … v_n of an attribute each is as likely as the others make it, on average, and the evidence
-is
+agreement is worth no more than how rare a value is among entities, and a text that resembles many says little.
 
-    (1 − 1/n) · Σ_i (1/q)·log [ Σ_{j≠i} exp(q·e(v_i, v_j)) / (n − 1) ],
+The values of a cluster are taken to be copies of each other: each but the first has been copied from one of the others,
+so that they make up a tree. As nobody knows which, the evidence of n values is the mean over all n^(n−2) trees
 
-of two values e itself, and of n equal ones n − 1 times as much: joining two clusters says once that they agree, however
-large they are. With q = 1 it is the kernel density of a value given the others, which forgives an entity with two
-values half of its pairs; with q near 0 it is the mean of the evidence, which forgives nothing. Values of the same
-fragment say nothing of each other, e = 0. log p(c) is the sum over attributes, each with a weight, as columns that go
-together must not count as if they were independent, and of what :mod:`.presence` says of the attributes that are
-mentioned. It is a potential, relative to all values being strangers: a fragment by itself has the evidence 0. It depends
-on the set alone: the terms of the sums are rounded to 2⁻²⁰, which makes sums of them exact, whatever the order, so that
-a value that is taken out again leaves no trace.
+    (1/q)·log [ Σ_trees Π_{(i,j) in tree} exp(q·e(v_i, v_j)) / n^(n−2) ],
+
+which is a determinant (Kirchhoff 1847; :func:`.values.evidence`). Of two values it is e itself, of n equal ones n − 1
+times as much: joining two clusters says once that they agree, however large they are, and once that they differ. With
+q = 1 it is a mixture, which forgives an entity with two values half of its pairs; with q near 0 it is n − 1 times the mean
+of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so that this
+is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
+
+log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
+independent, and of what :mod:`.presence` says of the attributes that are mentioned. It is a potential, relative to all
+values being strangers, and depends on the set alone: it is computed in the order of the features, whatever the order in
+which fragments came.
 
 Features are numbered through from 1: values, and for each attribute the count of its values and of the fragments that
-mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of a value is
-T_v, the sum of exp(q·e) over its occurrences and the others, and beside that of an attribute's values
-Σ_v n_v·log(T_v / n_v). An observation is a range of ``items``: its values, sorted by attribute.
+mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of an
+attribute's values is what these say. An observation is a range of ``items``: its values, sorted by attribute.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ from partita.models.records.tables import TABLES
 
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
-SHARPNESS = 0.6  # q
+SHARPNESS = 0.6  # q of one column
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
