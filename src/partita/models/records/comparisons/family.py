@@ -20,7 +20,9 @@ of the evidence of all pairs, which forgives nothing. An entity that has two of 
 is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
 
 log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
-independent, and of what :mod:`.presence` says of the attributes that are mentioned. It is a potential, relative to all
+independent, of what :mod:`.presence` says of the attributes that are mentioned, and of −κ·lgamma(|c|): a Dirichlet
+process gives as much for joining two large clusters as telling their fragments apart costs in one attribute, and with
+weights below 1 that is not always paid. It is a potential, relative to all
 values being strangers, and depends on the set alone: it is computed in the order of the features, whatever the order in
 which fragments came.
 
@@ -43,6 +45,7 @@ from partita.models.records.tables import TABLES
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
 SHARPNESS = 0.6  # q of one column
+CROWDING = 0.3  # κ: what of the Dirichlet process's lgamma(|c|) is taken back
 SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
@@ -66,6 +69,7 @@ class ComparisonFamily(NamedTuple):
     measure: Integers  # of each attribute: SAME, ALIKE, NEAR, or OTHERS and on
     scale: Floats  # of each attribute: how far numbers may lie apart to be alike
     sharpness: float  # q
+    crowding: float  # κ
     totals: Any  # of each attribute: the features that count its VALUES and where it is PRESENT
     presence: Floats  # of each type a row: b·f of each attribute, b·Σf, b and the type's log-probability
     tables: Any
@@ -88,6 +92,7 @@ OF_FIELDS = {
     "measure": INTEGERS,
     "scale": FLOATS,
     "sharpness": types.float64,
+    "crowding": types.float64,
     "totals": types.int64[:, ::1],
     "presence": types.float64[:, ::1],
     "tables": TABLES,

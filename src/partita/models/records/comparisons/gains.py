@@ -46,5 +46,5 @@ def gains(family, statistics, ids, first, last, data, x, out):
             if count_of(pool, start, capacity, totals[a, VALUES]) > 0:
                 before = sums[slot_of(pool, start, capacity, totals[a, VALUES])]
             total += strength[a] * (evidence(family, a, m) - before)
-        out[c] = total + statistics[c, LOG_SIZE]
+        out[c] = total + (1.0 - family.crowding) * statistics[c, LOG_SIZE]
     forget(family, n_groups)

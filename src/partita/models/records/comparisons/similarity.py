@@ -67,20 +67,18 @@ def affinity(family, a, v, w):
 
 
 @kernel
-def level_counts(grams, weights, starts, own_grams, own_weights, counts):
-    """Count at which levels a text is alike to others, whose parts begin at ``starts``."""
-    for k in range(starts.shape[0] - 1):
-        v, v_end, w, total = starts[k], starts[k + 1], 0, 0.0
-        while v < v_end and w < own_grams.shape[0]:
-            if grams[v] < own_grams[w]:
-                v += 1
-            elif grams[v] > own_grams[w]:
-                w += 1
-            else:
-                total += weights[v] * own_weights[w]
-                v += 1
-                w += 1
-        counts[LEVELS - 1 if total > EQUAL else level_of(total)] += 1.0
+def level_counts(starts, holders, weights, own_grams, own_weights, totals, counts):
+    """Count at which levels a text is alike to others, of which each part lists those that have it.
+
+    ``starts`` is where the list of each part begins in ``holders`` and ``weights``; ``totals`` is working memory, 0.
+    """
+    for k in range(own_grams.shape[0]):
+        if own_grams[k] + 1 < starts.shape[0]:
+            for at in range(starts[own_grams[k]], starts[own_grams[k] + 1]):
+                totals[holders[at]] += weights[at] * own_weights[k]
+    for i in range(totals.shape[0]):
+        counts[LEVELS - 1 if totals[i] > EQUAL else level_of(totals[i])] += 1.0
+        totals[i] = 0.0
 
 
 @kernel

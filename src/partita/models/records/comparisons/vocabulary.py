@@ -9,6 +9,7 @@ import numpy as np
 from partita._core.typing import Array, Floats
 from partita.models.records.comparisons.family import (
     ALIKE,
+    CROWDING,
     LEVELS,
     NEAR,
     OTHERS,
@@ -103,6 +104,7 @@ class ComparedValues(Numbered):
             measure=self.measure,
             scale=self.scale,
             sharpness=self.sharpness,
+            crowding=CROWDING,
             totals=self.totals,
             presence=self.presence,
             tables=new_tables(True) if tables is None else tables,
@@ -129,6 +131,16 @@ def shares_of(counts: Floats, overall: Floats) -> Floats:
     return found
 
 
+def by_part(vectors: list[tuple[Any, Floats]]) -> tuple[Any, Any, Floats]:
+    """Of each part of texts: where its list of those that have it begins; these lists, and what it counts in each."""
+    grams = np.concatenate([grams for grams, _ in vectors]) if vectors else np.empty(0, np.int64)
+    weights = np.concatenate([weights for _, weights in vectors]) if vectors else np.empty(0)
+    texts = np.repeat(np.arange(len(vectors)), [len(grams) for grams, _ in vectors])
+    order = np.argsort(grams, kind="stable")
+    starts = np.searchsorted(grams[order], np.arange(int(grams.max(initial=-1)) + 2))
+    return starts, texts[order], weights[order]
+
+
 class References:
     """How often values of other entities are alike to a value of an attribute, by the attribute's references.
 
@@ -143,26 +155,23 @@ class References:
         self.discount = discount_of(np.array(list(self.holders.values())))
         given = attribute.references
         self.n = len(given)
-        self.grams, self.weights, self.starts = np.empty(0, np.int64), np.empty(0), np.zeros(self.n + 1, np.int64)
         self.numbers = np.array([attribute.number(value) for value in given], np.float64)
-        if self.measure == ALIKE and self.n:
-            vectors = [vocabulary.vector(a, value) for value in given]
-            self.grams = np.concatenate([grams for grams, _ in vectors])
-            self.weights = np.concatenate([weights for _, weights in vectors])
-            self.starts[1:] = np.cumsum([len(grams) for grams, _ in vectors])
+        vectors = [vocabulary.vector(a, value) for value in given] if self.measure == ALIKE else []
+        self.starts, self.of, self.weights = by_part(vectors)
+        self.totals = np.zeros(self.n)
         self.overall = UNKNOWN
         if self.n > 1:
             total = np.zeros(LEVELS)
+            nothing = (np.empty(0, np.int64), np.empty(0))
             for k in range(self.n):
-                part = slice(self.starts[k], self.starts[k + 1])
-                total += self.counts(self.numbers[k], self.grams[part], self.weights[part], itself=1.0)
+                total += self.counts(self.numbers[k], *(vectors[k] if vectors else nothing), itself=1.0)
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
     def counts(self, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
         """How many references are alike to each degree, but for those of the same entity, and for itself if it is one."""
         found = np.zeros(LEVELS)
         if self.measure == ALIKE:
-            level_counts(self.grams, self.weights, self.starts, grams, weights, found)
+            level_counts(self.starts, self.of, self.weights, grams, weights, self.totals, found)
         elif self.measure == NEAR:
             nearness_counts(self.numbers, number, self.scale, found)
         elif self.measure == SAME:
