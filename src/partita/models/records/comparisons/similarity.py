@@ -10,7 +10,6 @@ from partita._core.kernel import borrowed, inner, kernel
 from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR
 from partita.models.records.tables import place
 
-EQUAL = 1.0 - 1e-9  # a cosine above it is that of the same text
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
 
 
@@ -80,12 +79,11 @@ def level_counts(grams, weights, starts, own_grams, own_weights, counts):
                 total += weights[v] * own_weights[w]
                 v += 1
                 w += 1
-        counts[LEVELS - 1 if total > EQUAL else level_of(total)] += 1.0
+        counts[level_of(total)] += 1.0
 
 
 @kernel
 def nearness_counts(numbers, own, scale, counts):
     """Count at which levels a number is alike to others."""
     for k in range(numbers.shape[0]):
-        apart = abs(numbers[k] - own)
-        counts[LEVELS - 1 if apart == 0.0 else level_of(1.0 - apart / scale)] += 1.0
+        counts[level_of(1.0 - abs(numbers[k] - own) / scale)] += 1.0
