@@ -1,27 +1,24 @@
 """log p(c) of records once more: value by value, in plain Python and without the library's kernels.
 
-Of the library it takes how a raw value is read (``validate``) and how far numbers may lie apart (``scale``). Sums of
-logarithms are rounded where the formulas say so, to 2⁻²⁰; ``exact=True`` leaves that out.
+Of the library it takes how a raw value is read (``validate``) and how far numbers may lie apart (``scale``).
 """
 
+import itertools
 import math
 from collections import Counter
+
+import numpy as np
 
 import partita as pt
 from tests.helpers import oracle
 from tests.helpers.stretch import Stretch
 
 LEVELS, BOUNDS = 8, [0.15, 0.3, 0.45, 0.6, 0.75, 0.9]
-SHARPNESS, COHESION, SHAPE = 0.3, 0.5, 0.5
+SHARPNESS, COLUMN, LEAST_COLUMNS, SHAPE = 0.6, 0.5, 0.5, 0.5
 UNKNOWN = [0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002]
 
 
 KNOWN = {}
-
-
-def rounded(x):
-    """To a multiple of 2⁻²⁰."""
-    return math.floor(x * 2**20 + 0.5) / 2**20
 
 
 # ---------------------------------------------------------------------- how alike values are
@@ -33,6 +30,12 @@ def trigrams(value):
     )
 
 
+def discount(holders):
+    """d: the more values just one entity has, of those that one or two have, the nearer to 1."""
+    once, twice = sum(n < 1.5 for n in holders), sum(1.5 <= n < 2.5 for n in holders)
+    return (once + 4) / (once + 2 * twice + 5)
+
+
 class Compared:
     """An attribute's values: how alike they are to each other, and to those of other entities."""
 
@@ -40,13 +43,15 @@ class Compared:
         self.attribute = attribute
         self.values = list(attribute.corpus.counts)
         self.holders = Counter(part for value in self.values for part in trigrams(value))
-        once, twice = (sum(round(n) == k for n in attribute.corpus.counts.values()) for k in (1, 2))
-        self.discount = (once + 4) / (once + 2 * twice + 5)
+        self.discount = discount(attribute.corpus.counts.values())
         self.overall, self.vectors = UNKNOWN, {}
         if len(attribute.references) > 1:
-            total = [sum(of) for of in zip(*map(self.other_references, range(len(attribute.references))), strict=True)]
+            total = [
+                sum(of)
+                for of in zip(*map(self.other_references, range(len(attribute.references))), strict=True)
+            ]
             self.overall = [(n + p) / (sum(total) + 1.0) for n, p in zip(total, UNKNOWN, strict=True)]
-        self.known = {}
+        self.known, self.pairs = {}, {}
 
     @classmethod
     def of(cls, attribute):
@@ -90,7 +95,8 @@ class Compared:
     def strangers(self, value, references=None):
         """How many references are alike to a value to each degree, without those of its own entity."""
         counts = Counter(
-            self.level(value, other) for other in (self.attribute.references if references is None else references)
+            self.level(value, other)
+            for other in (self.attribute.references if references is None else references)
         )
         kin = [self.attribute.kin * m for m in self.attribute.agreement]
         return [max(counts[level] - kin[level], 0.0) for level in range(LEVELS)]
@@ -110,33 +116,75 @@ class Compared:
 
     def evidence(self, v, w):
         """log m − log u: that two values are of one entity, or of two."""
-        at = LEVELS - 1 if v == w else self.level(v, w)
-        return math.log(self.attribute.agreement[at]) - math.log(max(self.u(v)[at], self.u(w)[at]))
+        if (v, w) not in self.pairs:
+            at = self.level(v, w)
+            self.pairs[v, w] = math.log(self.attribute.agreement[at]) - math.log(
+                max(self.u(v)[at], self.u(w)[at])
+            )
+        return self.pairs[v, w]
 
 
 # ---------------------------------------------------------------------- log p(c)
 
 
-def attribute_evidence(said, attribute, exact=False):
+def sharpness(model):
+    """q: it grows with the weights of the columns, which are the attributes that half of the fragments mention."""
+    total = 0.0
+    for name, attribute in model.attributes.items():
+        if attribute is None:
+            continue
+        is_column = name != "*" if model.presence is None else model.presence.get(name, 0.0) >= COLUMN
+        total += attribute.weight if is_column else 0.0
+    return SHARPNESS * math.sqrt(max(total, LEAST_COLUMNS))
+
+
+def labelled_trees(n):
+    """Every tree on n nodes, as a list of edges: one for each sequence of n − 2 nodes (Prüfer 1918)."""
+    for code in itertools.product(range(n), repeat=n - 2):
+        left, edges = [1 + code.count(node) for node in range(n)], []
+        for node in code:
+            leaf = left.index(1)
+            edges.append((leaf, node))
+            left[leaf] -= 1
+            left[node] -= 1
+        edges.append(tuple(node for node in range(n) if left[node] == 1))
+        yield edges
+
+
+def log_mean_by_trees(weights):
+    """log of the mean over all trees of the product of their edges' weights, tree by tree."""
+    n = len(weights)
+    products = [math.prod(weights[i][j] for i, j in edges) for edges in labelled_trees(n)]
+    assert len(products) == n ** (n - 2)
+    return math.log(math.fsum(products) / len(products))
+
+
+def log_mean_by_determinant(weights):
+    """The same by Kirchhoff's theorem, with more digits than the library has: weak ties are differences here."""
+    weights = np.array(weights, np.longdouble)
+    np.fill_diagonal(weights, 0.0)
+    reduced = (np.diag(weights.sum(axis=1)) - weights)[1:, 1:]
+    total = 0.0
+    for k in range(len(reduced)):
+        total += float(np.log(reduced[k, k]))
+        reduced[k + 1 :, k:] -= np.outer(reduced[k + 1 :, k] / reduced[k, k], reduced[k, k:])
+    return total - (len(weights) - 2) * math.log(len(weights))
+
+
+def attribute_evidence(said, attribute, q):
     """What the values of an attribute say: ``said`` has a list of them for each record, each once."""
+    listed = [value for values in said for value in values]
     if isinstance(attribute, Stretch):
-        return attribute.log_p([value for values in said for value in values])
-    compared, near = Compared.of(attribute), (lambda x: x) if exact else rounded
-    listed = [(row, value) for row, values in enumerate(said) for value in values]
-    n = len(listed)
-    if n < 2:
+        return attribute.log_p(listed)
+    if len(listed) < 2:
         return 0.0
-    totals, times = Counter(), Counter(value for _, value in listed)
-    for i, (row, v) in enumerate(listed):
-        for j, (other, w) in enumerate(listed):
-            if i != j:
-                totals[v] += 1.0 if row == other else near(math.exp(SHARPNESS * compared.evidence(v, w)))
-    logs = sum(times[v] * near(math.log(totals[v] / times[v])) for v in times) - n * near(math.log(n - 1))
-    cohesion = (n / 2) ** (COHESION * (1 - attribute.weight))
-    return attribute.weight * (1 - 1 / n) * cohesion * logs / SHARPNESS
+    compared = Compared.of(attribute)
+    weights = [[math.exp(q * compared.evidence(v, w)) for w in listed] for v in listed]
+    log_mean = log_mean_by_trees if len(listed) <= 5 else log_mean_by_determinant
+    return attribute.weight * log_mean(weights) / q
 
 
-def record(records, model, exact=False):
+def record(records, model):
     """log p(c) under ``pt.Record`` of fragments as they are given."""
     names = [name for name, attribute in model.attributes.items() if attribute is not None]
     said = [[set() for _ in records] for _ in names]
@@ -145,7 +193,8 @@ def record(records, model, exact=False):
             said[a][row].add(value)
     mentioned = [[bool(values) for values in of] for of in said]
     return presence(mentioned, names, model) + sum(
-        attribute_evidence(of, model.attributes[name], exact) for name, of in zip(names, said, strict=True)
+        attribute_evidence(of, model.attributes[name], sharpness(model))
+        for name, of in zip(names, said, strict=True)
     )
 
 

@@ -1,6 +1,8 @@
 """Empirical Bayes for records: each estimate against brute force."""
 
+import math
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -9,13 +11,20 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita.learning import records as record_prior
+from partita.learning.pairs import agreements, count_akin
 from partita.learning.records import (
     BELIEF,
+    CORRELATION,
+    GUESS,
     LEVELS,
+    MORE,
+    OF_FACTS,
     REFERENCES,
+    REPEATED,
     SHARED,
     Learner,
     counts_among_entities,
+    first_guess,
     labelled_sample,
     neighbourhoods,
     references,
@@ -23,8 +32,8 @@ from partita.learning.records import (
 )
 from partita.models.records.corpus import Corpus
 from partita.models.records.kinds.attribute import AGREEMENT
-from tests.helpers.effort import examples
-from tests.helpers.naive_comparisons import Compared
+from tests.helpers.effort import effort, examples
+from tests.helpers.naive_comparisons import SHAPE, Compared, discount
 
 quick = examples(20)
 
@@ -116,70 +125,211 @@ def test_labelled_samples_have_whole_clusters(monkeypatch):
 
 # ---------------------------------------------------------------------- agreement, frequencies, weights
 
-NAMES = ["ada", "adam", "adan", "bob", "bobby", "zoe"]
+NAMES = ["ada", "adam", "adan", "ada bob", "bob ada", "bob", "bobby", "zoe"]
 said = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+labelled = st.lists(st.tuples(st.integers(0, 3), said, said), min_size=1, max_size=12)
 
 
 def learner_of(pairs, kinds):
     counts = [Counter(value for own in pairs for b, value in own if b == a) for a in range(len(kinds))]
     attributes = [kind(corpus=Corpus(of)) for kind, of in zip(kinds, counts, strict=True)]
     names = [f"attribute {a}" for a in range(len(kinds))]
-    return Learner(names, attributes, pairs, 2.0), attributes
+    return Learner(names, attributes, pairs), attributes
 
 
-@quick
-@given(st.lists(st.tuples(st.integers(0, 2), said, said), min_size=1, max_size=12))
-def test_agreement_is_counted_in_clusters(rows):
-    """Each pair of values of one cluster's fragments, weighed so that large clusters do not say all."""
+def learner_from(rows):
+    """Of two attributes, how they are compared, what each record says of each, and the labels."""
     pairs = [
         sorted([(0, value) for value in one] + [(1, value) for value in other]) for _, one, other in rows
     ]
     labels = np.unique([label for label, _, _ in rows], return_inverse=True)[1]
-    learner, _ = learner_of(pairs, [pt.Text, pt.Category])
-    found = learner.agreement(labels)
-    assert found.sum(axis=1) == pytest.approx([1.0, 1.0])
-    assert (found > 0.0).all()
+    learner, attributes = learner_of(pairs, [pt.Text, pt.Category])
+    records = [[[value for b, value in own if b == a] for a in range(2)] for own in pairs]
+    return learner, [Compared(attribute) for attribute in attributes], records, labels
+
+
+def naive_within(compared, records, labels, a):
+    """How alike values of different records of one cluster are; a cluster of n values has n − 1 pairs, in all."""
+    counts = np.zeros(LEVELS)
+    for c in set(labels.tolist()):
+        items = [(k, v) for k, record in enumerate(records) if labels[k] == c for v in record[a]]
+        for (j, v), (k, w) in combinations(items, 2):
+            if j != k:
+                counts[compared.level(v, w)] += 2 / len(items)
+    return counts
+
+
+@quick
+@given(labelled)
+def test_agreement_is_counted_in_clusters(rows):
+    """Near that of all columns, or of all facts, and that near what is believed."""
+    learner, compared, records, labels = learner_from(rows)
+    counts = [naive_within(compared[a], records, labels, a) for a in range(2)]
+    is_column = [np.mean([bool(record[a]) for record in records]) >= 0.5 for a in range(2)]
+    for a, found in enumerate(learner.agreement(labels)):
+        alike = [counts[b] for b in range(2) if is_column[b] == is_column[a]]
+        common = np.sum(alike, axis=0) + BELIEF * np.array(AGREEMENT if is_column[a] else OF_FACTS)
+        expected = counts[a] + BELIEF * common / common.sum()
+        np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
     alone = learner.agreement(np.arange(len(rows)))  # nothing to learn from: what is believed
-    np.testing.assert_allclose(alone, [AGREEMENT, AGREEMENT])
+    np.testing.assert_allclose(alone, [AGREEMENT if column else OF_FACTS for column in is_column])
+
+
+def test_what_is_believed_of_agreement_sums_to_one():
+    assert sum(AGREEMENT) == pytest.approx(1.0)
+    assert sum(OF_FACTS) == pytest.approx(1.0)
 
 
 def test_agreement_is_learnt():
     """Values that agree make agreement likely, those that differ make it unlikely, near what is believed."""
-    same = [[(0, f"name {k // 2}")] for k in range(200)]
-    differ = [[(0, f"{'abcdefghij'[k % 10] * 3} {k}")] for k in range(200)]
-    labels = np.arange(200) // 2
+    same = [[(0, f"name {k // 2}")] for k in range(2000)]
+    differ = [[(0, f"{'abcdefghij'[k % 10] * 3} {k}")] for k in range(2000)]
+    labels = np.arange(2000) // 2
     faithful, careless = (
         learner_of(pairs, [pt.Category])[0].agreement(labels)[0] for pairs in (same, differ)
     )
-    assert faithful[-1] > 0.9 > 0.1 > careless[-1]
-    assert careless[0] > 0.8
-    shrunk = BELIEF / (100 + BELIEF)  # towards all columns together, and these towards what is believed
+    assert faithful[-1] > 0.95
+    assert careless[-1] < 0.05
+    assert careless[0] > 0.9
+    shrunk = BELIEF / (1000 + BELIEF)  # towards all columns together, and these towards what is believed
     assert faithful[:-1].tolist() == pytest.approx([shrunk**2 * share for share in AGREEMENT[:-1]])
 
 
 @quick
-@given(st.lists(st.tuples(st.integers(0, 3), said), min_size=2, max_size=12))
+@given(labelled)
 def test_strangers_are_those_of_other_clusters(rows):
-    pairs = [[(0, value) for value in sorted(own)] for _, own in rows]
-    labels = np.unique([label for label, _ in rows], return_inverse=True)[1]
-    learner, (attribute,) = learner_of(pairs, [pt.Text])
-    items = learner.of[0]
-    holders, log_u = learner.strangers(0, items, labels)
-    values = list(dict.fromkeys(value for own in pairs for _, value in own))
-    of_clusters = [
-        {value for k, own in enumerate(pairs) if labels[k] == c for _, value in own} for c in set(labels)
-    ]
-    assert holders.tolist() == [sum(value in own for own in of_clusters) for value in values]
-    assert np.isfinite(log_u).all()
-    for value, found in zip(values, np.exp(log_u), strict=True):
-        others = sum(value in own for own in of_clusters) - 1
-        compared = Compared(attribute)
-        total = 0.0  # of values of other clusters than one that has it
-        for own in of_clusters:
-            if value in own:
-                total += sum(len(of) for of in of_clusters if of is not own) / (others + 1)
-        assert found[-1] == pytest.approx(max(others, 1) / max(total, 2))
-        assert compared.level(value, value) == LEVELS - 2
+    """Of a value that several clusters have, as seen from each of these, on average."""
+    learner, compared, records, labels = learner_from(rows)
+    for a in range(2):
+        found = np.exp(learner.log_u(a, learner.of[a], labels))
+        values = list(dict.fromkeys(value for record in records for value in sorted(record[a])))
+        clusters = [
+            {value for k, record in enumerate(records) if labels[k] == c for value in record[a]}
+            for c in sorted(set(labels.tolist()))
+        ]
+        holders = {value: sum(value in own for own in clusters) for value in values}
+        counts = {value: np.zeros(LEVELS) for value in values}
+        for value in values:
+            for k, own in enumerate(clusters):
+                if value in own:
+                    for other in (w for j, of in enumerate(clusters) if j != k for w in of):
+                        counts[value][compared[a].level(value, other)] += 1 / holders[value]
+        overall = sum((holders[value] * counts[value] for value in values), np.zeros(LEVELS))
+        overall = (overall + 0.5 / LEVELS) / (overall.sum() + 0.5)
+        assert len(found) == len(values)
+        for value, row in zip(values, found, strict=True):
+            own = counts[value]
+            expected = (own + SHAPE) / (own.sum() + SHAPE / overall)
+            assert own[-1] == pytest.approx(holders[value] - 1)
+            expected[-1] = (max(own[-1], 1.0) - discount(holders.values())) / (own.sum() + 1.0)
+            np.testing.assert_allclose(row, expected, rtol=1e-9)
+
+
+def best_levels(compared, records):
+    """Of each pair of records, and each attribute of which both speak: how alike the most alike values are."""
+    for one, other in combinations(records, 2):
+        yield {
+            a: max(of.level(v, w) for v in one[a] for w in other[a])
+            for a, of in enumerate(compared)
+            if one[a] and other[a]
+        }
+
+
+@quick
+@given(labelled, st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 3.0)), st.floats(0.0, 4.0))
+def test_pairs_that_agree_are_counted(rows, information, enough):
+    learner, compared, records, _ = learner_from(rows)
+    found, expected, akin = np.zeros((2, 2)), np.zeros((2, 2)), 0
+    agreements(learner.sample, record_prior.AGREE_FROM, found)
+    for levels in best_levels(compared, records):
+        agree = [a for a, level in levels.items() if level >= record_prior.AGREE_FROM]
+        differ = [a for a in levels if a not in agree]
+        for a in levels:
+            expected[a] += [1, a in agree]
+        balance = sum(1 - math.exp(-information[a]) for a in agree)
+        balance -= sum(1 - math.exp(-information[a]) for a in differ)
+        akin += balance >= 0.0 and sum(information[a] for a in agree) >= enough
+    np.testing.assert_array_equal(found, expected)
+    counted = count_akin(learner.sample, record_prior.AGREE_FROM, np.array(information), enough)
+    assert counted == akin
+
+
+@quick
+@given(labelled)
+def test_how_many_are_akin_is_guessed(rows):
+    """From pairs that agree in as much as they differ in, and in something that few pairs agree in."""
+    learner, compared, records, _ = learner_from(rows)
+    pairs, n = list(best_levels(compared, records)), len(records)
+    information = []
+    for a in range(2):
+        levels = [of[a] for of in pairs if a in of]
+        agree = sum(level >= record_prior.AGREE_FROM for level in levels)
+        information.append(-math.log((agree + 1) / (len(levels) + 2)))
+    columns = [a for a in range(2) if np.mean([bool(record[a]) for record in records]) >= 0.5]
+    enough = 0.5 * max(information[a] for a in columns or range(2))
+    akin = 0
+    for levels in pairs:
+        agree = [a for a, level in levels.items() if level >= record_prior.AGREE_FROM]
+        rare = [(1 - math.exp(-information[a])) * (1 if a in agree else -1) for a in levels]
+        akin += sum(rare) >= 0.0 and sum(information[a] for a in agree) >= enough
+    expected = min(max(2 * akin / n / REPEATED, 0.3), max(n / 4, 0.3))
+    assert learner.akin() == pytest.approx(expected, rel=1e-12)
+
+
+def numbered(n, each):
+    """Of n entities so many records each, which say the same."""
+    rng = np.random.default_rng(n)
+    names = [" ".join("".join(rng.choice(list("abcdefghijklmnop"), 6)) for _ in range(2)) for _ in range(n)]
+    return [{"name": name, "town": f"town {k % 7}"} for k, name in enumerate(names) for _ in range(each)]
+
+
+KINDS = pt.Record({"name": pt.Text(), "town": pt.Category()})
+
+
+def guessed(X):
+    pairs = [sorted(set(fragment.pairs)) for fragment in KINDS.validate(X)]
+    learner, _ = learner_of(pairs, [pt.Text, pt.Category])
+    occurrences = [Counter(value for own in pairs for b, value in own if b == a) for a in range(2)]
+    return first_guess(KINDS, learner, occurrences), learner, occurrences
+
+
+@pytest.mark.parametrize("each", [1, 3, 6])
+def test_records_of_one_entity_are_guessed_to_be_akin(each):
+    """Those who share a town and nothing else are not."""
+    _, learner, _ = guessed(numbered(40, each))
+    assert learner.akin() == pytest.approx(max((each - 1) / REPEATED, 0.3))
+
+
+def test_the_first_guess():
+    """A value of as many records as an entity has is taken to be of one entity, for which two stand."""
+    X = [*numbered(20, 4), {"name": "zoe"}, {"name": "zoe"}, {}]
+    model, learner, occurrences = guessed(X)
+    others, shares = GUESS * learner.akin(), [82 / 83, 80 / 83]
+    assert model.size == pytest.approx(1 + others)
+    assert model.presence == pytest.approx({"name": 82 / 83, "town": 80 / 83})
+    assert model.types is None
+    for a, (name, share) in enumerate(zip(("name", "town"), shares, strict=True)):
+        attribute = model.attributes[name]
+        assert attribute.weight == pytest.approx(1 / (1 + CORRELATION * (sum(shares) - 1)))
+        assert attribute.agreement == AGREEMENT
+        expected = {value: max(n - others * share * REPEATED, 2) for value, n in occurrences[a].items()}
+        assert attribute.corpus.counts == pytest.approx(expected)
+        assert attribute.corpus.counts.keys() == occurrences[a].keys()
+        assert Counter(attribute.references) == occurrences[a]  # there is room for all
+        assert attribute.kin == pytest.approx(len(attribute.references) * (1 + others) / 83)
+    assert KINDS.attributes == {"name": pt.Text(), "town": pt.Category()}
+
+
+@quick
+@given(labelled)
+def test_what_clusters_teach_makes_sense(rows):
+    learner, _, _, labels = learner_from(rows)
+    agreement, weights = learner.prior(labels)
+    np.testing.assert_array_equal(agreement, learner.agreement(labels))
+    assert agreement.shape == (2, LEVELS)
+    assert (agreement > 0.0).all()
+    assert weights.shape == (2,)
+    assert ((weights > 0.0) & (weights <= 1.0)).all()
 
 
 def test_columns_that_say_the_same_count_for_less():
@@ -192,7 +342,7 @@ def test_columns_that_say_the_same_count_for_less():
     ]
     labels = np.repeat(np.arange(100), 3)
     learner, _ = learner_of(pairs, [pt.Category] * 3)
-    name, town, code = learner.prior(labels).weights
+    _, (name, town, code) = learner.prior(labels)
     assert town == pytest.approx(code, rel=0.05)
     assert town < 0.7 * name
     assert 0.0 < town < name <= 1.0
@@ -201,22 +351,87 @@ def test_columns_that_say_the_same_count_for_less():
 def test_labels_teach_how_many_fragments_an_entity_has():
     X = [{"name": f"name {k // 4}"} for k in range(80)]
     model = pt.Record({"name": pt.Text()}).fit_prior(X, np.arange(80) // 4)
-    assert model.size == pytest.approx(4.0)
+    assert model.size == pytest.approx(4.0 + MORE)
     mixed = pt.Record({"name": pt.Text()}).fit_prior(X[:6], [0, 0, 0, 0, 1, 2])
-    assert mixed.size == pytest.approx(2.0)  # six fragments of three
+    assert mixed.size == pytest.approx(2.0 + MORE)  # six fragments of three
     attribute = model.attributes["name"]
-    assert attribute.kin == pytest.approx(len(attribute.references) * 4.0 / 80)
+    assert attribute.kin == pytest.approx(len(attribute.references) * (4.0 + MORE) / 80)
     assert attribute.corpus.counts == {f"name {k}": 1.0 for k in range(20)}
     assert sorted(attribute.references) == sorted(attribute.corpus.counts)
 
 
+# ---------------------------------------------------------------------- without labels
+
+LETTERS = list("abcdefghijklmnoprstuvw")
+PERSON = pt.Record({"first": pt.Text(), "last": pt.Text(), "born": pt.Date(), "town": pt.Category()})
+
+
+def word(rng, n):
+    return "".join(rng.choice(LETTERS, n))
+
+
+def mistyped(text, rng):
+    """With one letter of two texts wrong."""
+    at = int(rng.integers(len(text)))
+    return text if rng.random() < 0.5 else text[:at] + str(rng.choice(LETTERS)) + text[at + 1 :]
+
+
+def persons(n, low, high, seed, spelt=mistyped):
+    """Records of n people, ``low`` to ``high`` of each, in any order, and whose each is."""
+    rng = np.random.default_rng(seed)
+    towns, firsts = ([word(rng, 7) for _ in range(many)] for many in (12, 25))
+    X, truth = [], []
+    for person in range(n):
+        first, last, town = str(rng.choice(firsts)), word(rng, 8), str(rng.choice(towns))
+        born = f"19{rng.integers(10, 99)}-{rng.integers(1, 13):02d}-{rng.integers(1, 29):02d}"
+        for _ in range(rng.integers(low, high + 1)):
+            known = {"born": born} if spelt is not mistyped or rng.random() < 0.9 else {}
+            X.append({"first": spelt(first, rng), "last": spelt(last, rng), "town": town, **known})
+            truth.append(person)
+    order = rng.permutation(len(X)).tolist()
+    return [X[k] for k in order], [truth[k] for k in order]
+
+
+def clustered(X):
+    """The model that is learnt without labels, and what it finds."""
+    model = PERSON.fit_prior(X)
+    return model, pt.SplitSMC(model, n_particles=10, random_state=0).fit(X).refine(1).labels_
+
+
+@pytest.mark.parametrize("seed", range(effort(2, 10)))
+def test_people_with_typos_are_recovered(seed):
+    X, truth = persons(40, 3, 5, seed)
+    model, labels = clustered(X)
+    assert pt.bcubed(truth, labels).f1 > 0.97
+    assert model.size == pytest.approx(len(X) / 40 + MORE, rel=0.1)
+    assert model.attributes["last"].agreement[-1] < model.attributes["town"].agreement[-1]
+
+
+@pytest.mark.parametrize("seed", range(effort(2, 10)))
+def test_strangers_stay_alone(seed):
+    """In a table without duplicates nobody is found twice, though they share names and towns."""
+    X, _ = persons(300, 1, 1, seed)
+    model, labels = clustered(X)
+    assert np.mean(np.bincount(labels)[labels] == 1) >= 0.99
+    assert model.size == pytest.approx(1 + MORE, rel=0.02)
+
+
+@pytest.mark.parametrize(("low", "high"), [(2, 2), (1, 3), (4, 4)])
+def test_verbatim_duplicates_are_together(low, high):
+    X, truth = persons(60, low, high, 0, spelt=lambda text, rng: text)
+    _, labels = clustered(X)
+    assert len(set(zip(truth, labels.tolist(), strict=True))) == len(set(truth)) == labels.max() + 1
+
+
 @pytest.mark.parametrize("each", [1, 2, 5])
 def test_without_labels_the_size_of_entities_is_found(each):
-    rng = np.random.default_rng(each)
-    names = [" ".join("".join(rng.choice(list("abcdefghijklmnop"), 6)) for _ in range(2)) for _ in range(60)]
-    X = [{"name": name, "town": f"town {k % 7}"} for k, name in enumerate(names) for _ in range(each)]
-    model = pt.Record({"name": pt.Text(), "town": pt.Category()}).fit_prior(X)
-    assert model.size == pytest.approx(each, rel=0.1)
+    model = KINDS.fit_prior(numbered(60, each))
+    assert model.size == pytest.approx(each + MORE, rel=0.1)
+
+
+def test_learning_twice_gives_the_same():
+    X, _ = persons(15, 1, 4, 0)
+    assert PERSON.fit_prior(X).to_json() == PERSON.fit_prior(X).to_json()
 
 
 def test_learning_does_not_depend_on_the_order_of_labels():

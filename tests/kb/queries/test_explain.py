@@ -88,7 +88,7 @@ def test_each_step_by_itself():
     steps = waterfall(clustering, joined, apart)
     for name in ("name", "born", "place", "age"):
         less = [{key: said for key, said in row.items() if key != name} for row in rows]
-        model = pt.Record(clustering.model.attributes, 0.0)
+        model = pt.Record(clustering.model.attributes, 0.0, clustering.model.presence)
         alpha = clustering.engine.alpha
         with_it, without = (
             score_of(model, data, joined, alpha) - score_of(model, data, apart, alpha)

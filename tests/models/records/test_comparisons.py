@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
+from partita.models.records import record as columns
 from partita.models.records.comparisons import family as settings
-from partita.models.records.comparisons.vocabulary import SHAPE, UNKNOWN
+from partita.models.records.comparisons.vocabulary import SHAPE, UNKNOWN, discount_of
 from partita.models.records.corpus import Corpus
 from tests.helpers import naive_comparisons, oracle
 from tests.helpers.effort import effort, examples
@@ -95,7 +96,6 @@ def test_log_p_and_gains_are_those_of_the_naive_comparisons(problem):
     expected = [naive(X[:k], model) for k in range(len(X) + 1)]
     assert gained.tolist() == pytest.approx(np.diff(expected).tolist(), abs=1e-9)
     assert rows.marginal(1) == pytest.approx(expected[-1], abs=1e-9)
-    assert rows.marginal(1) == pytest.approx(naive(X, model, exact=True), abs=1e-2)
 
 
 @quick
@@ -109,44 +109,106 @@ def test_a_gain_is_the_same_from_one_cluster_and_from_many(model, X, new):
     assert found.tolist() == pytest.approx([naive([x, new], model) - naive([x], model) for x in X], abs=1e-9)
 
 
+POET, ACTOR = {"job": "poet"}, {"job": "actor"}
+JOB = pt.Category(
+    agreement=(0.3, *[0.01] * 6, 0.64), corpus=Corpus({"poet": 5, "actor": 1, "baker": 10, "smith": 2})
+)
+BY_CHANCE = 1 - (1 + 4) / (1 + 2 * 1 + 5)  # 1 − d: one value has one entity, one has two
+POETS = math.log(0.64 / ((4 - 1 + BY_CHANCE) / (18 + 1)))  # four others of eighteen
+ACTORS = math.log(0.64 / (BY_CHANCE / (18 + 1)))  # no other, which counts as one
+DIFFER = math.log(0.3 / UNKNOWN[0])  # without references: SHAPE / (SHAPE / UNKNOWN)
+
+
 def test_numbers_that_can_be_checked_by_hand():
-    """Two equal values are worth log m/u; of n of them the evidence is n − 1 times as much."""
-    job = pt.Category(agreement=(0.3, *[0.01] * 6, 0.64), corpus=Corpus({"poet": 5, "actor": 1, "baker": 10}))
-    model = pt.Record({"job": job}, rate=0)
-    same, others = math.log(0.64 / (4 / 16)), math.log(0.3 / UNKNOWN[0])
-    rows = [{"job": "poet"}, {"job": "poet"}, {"job": "poet"}, {"job": "actor"}]
-    found = model.log_likelihood([rows[:1], rows[:2], rows[:3], rows[2:]])
-    # of u there are no references: SHAPE / (SHAPE / UNKNOWN)
-    assert found.tolist() == pytest.approx([0.0, same, 2 * same, others], abs=1e-5)
-    halved = pt.Record({"job": replace(job, weight=0.5)}, rate=0)
-    more = 1.5 ** (settings.COHESION / 2)
-    assert halved.log_likelihood([rows[:2], rows[:3]]).tolist() == pytest.approx(
-        [0.5 * same, 0.5 * 2 * more * same], abs=1e-5
-    )
+    """Two values say e, and n equal ones n − 1 times as much, whatever q is."""
+    clusters = [[POET], [POET] * 2, [POET] * 3, [POET] * 9, [ACTOR] * 2, [POET, ACTOR]]
+    expected = [0.0, POETS, 2 * POETS, 8 * POETS, ACTORS, DIFFER]
+    for weight in (1.0, 0.5, 0.01):
+        model = pt.Record({"job": replace(JOB, weight=weight)}, rate=0)
+        found = model.log_likelihood(clusters)
+        assert found.tolist() == pytest.approx([weight * e for e in expected], abs=1e-9)
+
+
+def test_several_trees_by_hand():
+    """Of three values there are three trees, of four sixteen."""
+    q = settings.SHARPNESS
+    model = pt.Record({"job": JOB}, rate=0)
+    poet, actor, differ = (math.exp(q * e) for e in (POETS, ACTORS, DIFFER))
+    two_and_one = math.log((2 * poet * differ + differ**2) / 3) / q
+    pairs = (math.log(differ) + math.log((poet + differ) / 2) + math.log((actor + differ) / 2)) / q
+    found = model.log_likelihood([[POET, ACTOR, POET], [POET, POET, ACTOR, ACTOR], [ACTOR, POET] * 2])
+    assert found.tolist() == pytest.approx([two_and_one, pairs, pairs], abs=1e-9)
+
+
+def test_q_grows_with_the_columns():
+    """With the square root of their weights; what few fragments mention is none, nor what has no name."""
+    heavy = {name: pt.Category(weight=w) for name, w in (("a", 1.0), ("b", 0.64), ("c", 0.36), ("*", 1.0))}
+
+    def q(presence=None, types=None, attributes=heavy):
+        model = pt.Record(attributes, 2.0, presence, types)
+        model.check(1)
+        assert model.family(1).sharpness == pytest.approx(naive_comparisons.sharpness(model), rel=1e-12)
+        return model.family(1).sharpness / 0.6
+
+    assert q() == pytest.approx(2.0**0.5)
+    assert q({"a": 0.5, "b": 0.49, "c": 0.9}) == pytest.approx(1.36**0.5)
+    assert q({"a": 0.9, "*": 0.8}) == pytest.approx(2.0**0.5)  # if most have one it is a column
+    assert q({"b": 0.1}) == pytest.approx(0.5**0.5)  # no column at all
+    assert q({}) == pytest.approx(0.5**0.5)
+    assert q(None, [(1.0, {"a": 0.1})]) == pytest.approx(2.0**0.5)  # types say nothing of it
+    assert q(attributes={"a": pt.Category(weight=0.04), "b": None}) == pytest.approx(0.5**0.5)
+
+
+@pytest.mark.parametrize("n", range(2, 7))
+def test_the_mean_over_all_trees_is_a_determinant(n):
+    """The two ways of the oracle, and numpy's, which share nothing."""
+    rng = np.random.default_rng(n)
+    for spread in (0.1, 1.0, 5.0):
+        weights = np.exp(spread * rng.normal(size=(n, n)))
+        weights = weights + weights.T
+        by_trees = naive_comparisons.log_mean_by_trees(weights.tolist())
+        assert naive_comparisons.log_mean_by_determinant(weights) == pytest.approx(by_trees, abs=1e-10)
+        laplacian = np.diag(weights.sum(axis=1)) - weights
+        minor = np.linalg.slogdet(laplacian[:-1, :-1])[1] - (n - 2) * math.log(n)
+        assert minor == pytest.approx(by_trees, abs=1e-6)
+    trees = [frozenset(map(frozenset, edges)) for edges in naive_comparisons.labelled_trees(n)]
+    assert len(set(trees)) == len(trees) == n ** (n - 2)
+    assert {len(tree) for tree in trees} == {n - 1}
 
 
 def test_what_the_oracle_takes_for_granted():
     """The constants of the formulas."""
     ours = naive_comparisons
     assert settings.BOUNDS.tolist() == ours.BOUNDS
-    assert (settings.LEVELS, settings.SHARPNESS, settings.COHESION, SHAPE) == (
-        ours.LEVELS,
-        ours.SHARPNESS,
-        ours.COHESION,
-        ours.SHAPE,
-    )
+    assert (settings.LEVELS, settings.SHARPNESS, SHAPE) == (ours.LEVELS, ours.SHARPNESS, ours.SHAPE)
+    assert (columns.COLUMN, columns.LEAST_COLUMNS) == (ours.COLUMN, ours.LEAST_COLUMNS)
     assert UNKNOWN.tolist() == ours.UNKNOWN
     assert sum(ours.UNKNOWN) == pytest.approx(1.0)
 
 
 @quick
 @given(models(), records)
-def test_a_fragment_by_itself_has_no_evidence(model, one):
+def test_a_fragment_with_one_value_of_each_has_no_evidence(model, one):
     """Nothing but what it mentions, and what a kernel of its own says of it."""
-    alone = pt.Record(model.attributes | {"floor": None}, rate=0)
-    rows = Rows(alone, [one])
+    alone = pt.Record(model.attributes | {"floor": None, "*": None}, rate=0)
+    rows = Rows(alone, [{name: values[:1] for name, values in one.items()}])
     assert rows.fill(1, [0]).tolist() == [0.0]
     assert rows.marginal(1) == 0.0
+
+
+@quick
+@given(models(), records)
+def test_values_of_one_fragment_are_as_those_of_several(model, one):
+    """So that what a fragment says by itself is a constant factor."""
+    model = pt.Record(model.attributes | {"floor": None}, 0, model.presence)
+    names = [name for name, attribute in model.attributes.items() if attribute is not None]
+    apart = []
+    for a, value in sorted(set(model.validate([one])[0].pairs)):
+        name, value = value.split(" ", 1) if names[a] == "*" else (names[a], value)
+        apart.append({name: value})
+    if apart:
+        found = model.log_likelihood([[one], apart])
+        assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 @quick
@@ -217,6 +279,38 @@ def test_a_union_is_what_adding_one_by_one_gives(problem, data):
         assert rows.table(child) == rows.table(3)
         assert rows.sizes[child] == len(X)
         assert rows.marginal(child) == rows.marginal(3)
+
+
+@quick
+@given(problems, st.data())
+def test_whatever_clusters_go_through_they_are_as_new(problem, data):
+    """Rows that are extended, reduced, copied and joined in any order, against rows that are filled at once."""
+    model, X = problem
+    rows = Rows(model, X)
+    held = {1: [], 2: [], 3: []}
+    for _ in range(data.draw(st.integers(1, 12))):
+        what = data.draw(st.sampled_from([EXTEND, REDUCE, JOIN]))
+        child, one, other = data.draw(st.permutations([1, 2, 3]))
+        child = data.draw(st.sampled_from([child, one]))
+        if what == JOIN and held[one] and held[other] and not set(held[one]) & set(held[other]):
+            rows((JOIN, child, one, other))
+            held[child] = held[one] + held[other]
+        elif what == REDUCE and held[one]:
+            x = data.draw(st.sampled_from(held[one]))
+            rows((REDUCE, child, one, x))
+            held[child] = [y for y in held[one] if y != x]
+        elif rest := [x for x in range(len(X)) if x not in held[one]]:
+            x = data.draw(st.sampled_from(rest))
+            rows((EXTEND, child, one if held[one] else 0, x))
+            held[child] = [*held[one], x]
+    for row, members in held.items():
+        if members:
+            rows.fill(4, sorted(members))
+            assert rows.table(row) == rows.table(4)
+            assert rows.marginal(row) == rows.marginal(4)
+            assert rows.marginal(row) == pytest.approx(
+                naive([X[x] for x in sorted(members)], model), abs=1e-9
+            )
 
 
 def test_a_union_into_a_row_that_has_forgotten_values():
@@ -296,6 +390,97 @@ def test_values_of_many_references_say_less():
     assert nats(alone, "ada king", "ada kin") > nats(among, "ada king", "ada kin") + 0.5
 
 
+# numbers from 0 on are alike to each other at least a little, and so are those from 10 on; the two are not at all
+near, far = (
+    st.lists(st.sampled_from([x + k / 20 for k in range(15)]), min_size=1, max_size=6) for x in (0, 10)
+)
+inner = st.tuples(*[st.floats(p, 0.99) for p in naive_comparisons.UNKNOWN[1:]])  # says something for it
+
+
+def of_numbers(cost, alike, weight):
+    """A model in which all that is near says something for, all else costs so much against being one entity."""
+    agreement = (UNKNOWN[0] * math.exp(-cost), *alike)
+    return pt.Record({"x": pt.Number(agreement=agreement, weight=weight)}, rate=0)
+
+
+@examples(60)
+@given(st.floats(0.01, 6.0), inner, near, far, st.sampled_from([0.05, 0.5, 1.0]))
+def test_to_join_clusters_that_differ_costs_at_least_what_one_pair_costs(cost, alike, one, other, weight):
+    """However much they agree within: no tree can do without a pair that differs, and all have fewer that agree."""
+    model = of_numbers(cost, alike, weight)
+    one, other = ([{"x": x} for x in values] for values in (one, other))
+    first, second, both = model.log_likelihood([one, other, one + other])
+    assert min(first, second) >= -1e-9
+    assert both - first - second <= -weight * cost + 1e-9
+
+
+@examples(60)
+@given(st.floats(0.01, 6.0), inner, near, far)
+def test_evidence_is_at_most_that_of_the_best_pair_for_each_further_value(cost, alike, one, other):
+    """And at least that of the worst: it is a mean over trees, which have n − 1 pairs each."""
+    model, values = of_numbers(cost, alike, 1.0), [*one, *other]
+    compared = naive_comparisons.Compared.of(model.attributes["x"])
+    texts = [pt.Number().parse(value) for value in values]
+    pairs = [compared.evidence(v, w) for v, w in itertools.combinations(texts, 2)]
+    found = model.log_likelihood([[{"x": value} for value in values]])[0]
+    n = len(values) - 1
+    assert n * min(pairs) - 1e-9 <= found <= n * max(pairs) + 1e-9
+
+
+@examples(60)
+@given(
+    st.dictionaries(
+        st.sampled_from(WORDS), st.sampled_from([0.5, 1, 1.5, 2, 2.4, 2.5, 3.5, 700]), min_size=1
+    ),
+    st.sampled_from([*WORDS, "unseen"]),
+    shares,
+    st.integers(2, 6),
+)
+def test_agreement_is_bounded_by_how_many_entities_are_known(counts, value, share, n):
+    """An attribute that all entities have to themselves says log(m·(E + 1)/(1 − d)), others less; never more."""
+    attribute = pt.Category(agreement=(*[0.1] * 7, share), corpus=Corpus(counts))
+    d, entities = naive_comparisons.discount(counts.values()), sum(counts.values())
+    assert discount_of(np.array(list(counts.values()))) == pytest.approx(d, rel=1e-12)
+    assert 0.0 < d < 1.0
+    bound = math.log(share * (entities + 1) / (1 - d))
+    found = pt.Record({"x": attribute}, rate=0).log_likelihood([[{"x": value}] * n])[0] / (n - 1)
+    assert found <= bound + 1e-9
+    if counts.get(value, 0) <= 2:
+        assert found == pytest.approx(bound, abs=1e-9)
+
+
+def test_the_discount_by_hand():
+    """Where hardly any value is shared, sharing one is hardly ever chance."""
+    assert discount_of(np.zeros(0)) == pytest.approx(0.8)
+    assert discount_of(np.ones(95)) == pytest.approx(0.99)
+    assert discount_of(np.array([1.0, 1.4, 1.5, 2.0, 2.4, 2.5, 90.0])) == pytest.approx(6 / 13)
+    assert discount_of(np.full(100, 2.0)) == pytest.approx(4 / 205)
+
+
+def test_references_with_the_same_words_in_another_order_are_alike_but_not_equal():
+    """They are compared as what is as alike as can be without being equal, so they are to be counted there."""
+    said, other = "ada king lovelace", "lovelace ada king"
+    strangers = ("charles babbage", "bob hoskins", "emile zola", "george sand")
+    alone = pt.Text(corpus=Corpus({said: 1, other: 1, **dict.fromkeys(strangers, 1)}))
+    few, many = (replace(alone, references=(*strangers, *[other] * n)) for n in (0, 4))
+    level = settings.LEVELS - 2
+    overall = naive_comparisons.Compared(many).overall
+    u = max(naive_comparisons.Compared(many).u(value)[level] for value in (said, other))
+    assert naive_comparisons.Compared(many).strangers(said)[level] == 4
+    assert overall[level] < u
+    assert nats(many, said, other) == pytest.approx(math.log(alone.agreement[level] / u), abs=1e-9)
+    assert nats(many, said, other) < nats(few, said, other) - 0.5
+
+
+def test_references_of_the_same_category_do_not_differ():
+    """So that to differ says less where few do."""
+    corpus = Corpus({"m": 50, "f": 50})
+    job = pt.Category(corpus=corpus, references=("m",) * 50 + ("f",) * 50)
+    overall = (100 * 50 + UNKNOWN[0]) / (100 * 99 + 1)
+    u = (50 + SHAPE) / (100 + SHAPE / overall)
+    assert nats(job, "m", "f") == pytest.approx(math.log(job.agreement[0] / u), abs=1e-9)
+
+
 @pytest.mark.parametrize("kind", [pt.Text, pt.Value, pt.Category, pt.Date, pt.Number])
 @pytest.mark.parametrize(
     ("parameters", "message"),
@@ -319,30 +504,38 @@ def test_hyperparameters_of_attributes_are_checked(kind, parameters, message):
 # ---------------------------------------------------------------------- samplers
 
 
+PERSONS = [  # names, when they were born, how tall they are, on what floors they may be found, and what they do
+    (["ada lovelace", "a lovelace", "ada byron"], ["1815-12-10", "1815"], 1.5, 0, "poet"),
+    (["charles babbage", "babbage", "c babbage"], ["1791-12-26", "1791"], 1.7, 3, "engineer"),
+    (["george babbage", "g babbage", "babbage"], ["1815-02-03", "1815"], 1.8, 2, "engineer"),
+    (["emile zola", "e zola", "zola"], ["1840-04-02", "1840"], 8.1, 6, "poet"),
+]
+
+
 def people(n, seed=0):
-    """Fragments of all kinds that are easily confused."""
+    """Fragments of all kinds of some who are easily confused, and whose each is."""
     rng = np.random.default_rng(seed)
-    names = ["ada lovelace", "a lovelace", "charles babbage", "babbage", "ada byron", "c babbage"]
+    truth = rng.integers(len(PERSONS), size=n)
     found = []
-    for _ in range(n):
+    for names, born, height, floor, job in (PERSONS[k] for k in truth):
         one = {"name": rng.choice(names, rng.integers(1, 3), replace=False).tolist()}
         if rng.random() < 0.7:
-            one["born"] = str(rng.choice(["1815-12-10", "1815", "1791"]))
+            one["born"] = str(rng.choice(born))
         if rng.random() < 0.5:
-            one["height"] = float(rng.choice([1.5, 1.7, 2.5, 8.1]))
+            one["height"] = height + 0.1 * float(rng.integers(2))
         if rng.random() < 0.5:
-            one["floor"] = int(rng.integers(0, 4))
+            one["floor"] = floor + int(rng.integers(2))
         if rng.random() < 0.5:
-            one["job"] = str(rng.choice(["poet", "engineer"]))
+            one["job"] = job
         found.append(one)
-    return found
+    return found, truth
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["labels", "no labels"])
 def fitted(request):
-    said = people(40)
+    said, truth = people(40)
     kinds = {name: KINDS[name]() for name in ("name", "born", "height", "floor", "job")}
-    return pt.Record(kinds).fit_prior(said, np.arange(40) // 4 if request.param else None), said
+    return pt.Record(kinds).fit_prior(said, truth if request.param else None), said
 
 
 def assert_scored(log_density, labels, model, said):
@@ -372,7 +565,7 @@ def test_samplers_report_the_oracles_scores(fitted):
 @pytest.mark.parametrize("seed", range(effort(3, 20)))
 def test_with_enough_particles_the_best_partition_is_found(fitted, seed):
     model, _ = fitted
-    said = people(6, seed)
+    said, _ = people(6, seed)
     scores = naive_comparisons.Scores(model, said, ALPHA)
     exact = {partition: scores(partition) for partition in oracle.all_partitions(6)}
     best = max(exact, key=exact.get)

@@ -10,7 +10,6 @@ from partita._core.kernel import borrowed, inner, kernel
 from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR
 from partita.models.records.tables import place
 
-EQUAL = 1.0 - 1e-9  # a cosine above it is that of the same text
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
 
 
@@ -77,7 +76,7 @@ def level_counts(starts, holders, weights, own_grams, own_weights, totals, count
             for at in range(starts[own_grams[k]], starts[own_grams[k] + 1]):
                 totals[holders[at]] += weights[at] * own_weights[k]
     for i in range(totals.shape[0]):
-        counts[LEVELS - 1 if totals[i] > EQUAL else level_of(totals[i])] += 1.0
+        counts[level_of(totals[i])] += 1.0
         totals[i] = 0.0
 
 
@@ -85,5 +84,4 @@ def level_counts(starts, holders, weights, own_grams, own_weights, totals, count
 def nearness_counts(numbers, own, scale, counts):
     """Count at which levels a number is alike to others."""
     for k in range(numbers.shape[0]):
-        apart = abs(numbers[k] - own)
-        counts[LEVELS - 1 if apart == 0.0 else level_of(1.0 - apart / scale)] += 1.0
+        counts[level_of(1.0 - abs(numbers[k] - own) / scale)] += 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ class References:
         self.holders, self.entities = attribute.corpus.counts, attribute.corpus.values.total
         self.discount = discount_of(np.array(list(self.holders.values())))
         given = attribute.references
-        self.n = len(given)
+        self.n, self.given = len(given), Counter(given)
         self.numbers = np.array([attribute.number(value) for value in given], np.float64)
         vectors = [vocabulary.vector(a, value) for value in given] if self.measure == ALIKE else []
         self.starts, self.of, self.weights = by_part(vectors)
@@ -163,28 +164,30 @@ class References:
         if self.n > 1:
             total = np.zeros(LEVELS)
             nothing = (np.empty(0, np.int64), np.empty(0))
-            for k in range(self.n):
-                total += self.counts(self.numbers[k], *(vectors[k] if vectors else nothing), itself=1.0)
+            for k, value in enumerate(given):
+                total += self.counts(value, self.numbers[k], *(vectors[k] if vectors else nothing), itself=1.0)
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
-    def counts(self, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
-        """How many references are alike to each degree, but for those of the same entity, and for itself if it is one."""
-        found = np.zeros(LEVELS)
+    def counts(self, value: str, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
+        """How many references are alike to each degree, but for those of the same entity, and for itself if it is one.
+
+        Equal are those of the very same value: texts with the same words in another order are as alike as can be.
+        """
+        found, same = np.zeros(LEVELS), float(self.given[value])
         if self.measure == ALIKE:
             level_counts(self.starts, self.of, self.weights, grams, weights, self.totals, found)
         elif self.measure == NEAR:
             nearness_counts(self.numbers, number, self.scale, found)
         elif self.measure == SAME:
             found[0] = self.n
-            found[0] -= itself
-            itself = 0.0
-        found[-1] -= itself
+        found[0 if self.measure == SAME else LEVELS - 2] -= same
+        found[-1] += same - itself
         strangers: Floats = np.maximum(found - self.kin, 0.0)
         return strangers
 
     def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
         """u of a value, by level."""
-        found = self.counts(number, grams, weights) if self.n else np.zeros(LEVELS)
+        found = self.counts(value, number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
             shares[-1] = (max(self.holders.get(value, 0.0) - 1.0, 1.0) - self.discount) / (self.entities + 1.0)
