@@ -439,7 +439,9 @@ def test_schema_show_says_why_and_what_was_learnt(kb, data, tmp_path):
     assert "person:" not in inferred
     assert "Nothing has been learnt yet" in inferred
     schema = tmp_path / "s.toml"
-    schema.write_text('[attributes.name]\nkind = "person_name"\n[attributes."\\u001b[31m"]\nkind = "ignore"\n')
+    schema.write_text(
+        '[attributes.name]\nkind = "person_name"\n[attributes."\\u001b[31m"]\nkind = "ignore"\n'
+    )
     shown = run("schema", "show", schema)
     assert "name: person_name\n\\x1b[31m: ignore\n" in shown
     assert "because" not in shown
