@@ -199,6 +199,8 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
+        if attribute is None:
+            raise ValueError(f"attribute {name!r}: one that is ignored has nothing to it")
         if not all(isinstance(value, str) for value in references):
             raise ValueError(f"attribute {name!r}: the references make no sense")
         if not (isinstance(kin, int | float) and 0.0 <= kin < math.inf):
