@@ -91,12 +91,12 @@ def test_names_that_are_taken_are_refused():
 
 def test_the_command_line_imports_what_the_environment_names(page):
     folder, _ = page
-    (folder / "rows.csv").write_text("id,name,phone\na,Ada,020 7946 0001\nb,Ada L,(020) 79460001\n", "utf-8")
+    (folder / "rows.csv").write_text("id,name,passport\na,Ada,GB 794 6001\nb,Ada L,gb7946001\n", "utf-8")
     (folder / "schema.toml").write_text(
-        '[attributes.name]\nkind = "text"\n[attributes.phone]\nkind = "phone"\n'
+        '[attributes.name]\nkind = "text"\n[attributes.passport]\nkind = "passport"\n'
     )
     environment = os.environ | {
-        "PARTITA_IMPORT": "phone",
+        "PARTITA_IMPORT": "passport",
         "PYTHONPATH": os.pathsep.join([str(folder), SOURCE]),
     }
 
@@ -110,7 +110,7 @@ def test_the_command_line_imports_what_the_environment_names(page):
     assert built.returncode == 0, built.stderr
     explained = partita("explain", "rows.db", "a", "b")
     assert explained.returncode == 0, explained.stderr
-    assert "phone" in explained.stdout
+    assert "passport" in explained.stdout
     environment["PARTITA_IMPORT"] = ""
     refused = partita("explain", "rows.db", "a", "b")
     assert refused.returncode == 1

@@ -422,28 +422,55 @@ def test_no_question_is_left_at_the_end(kb):
 def test_schema_infer_and_show(kb, data, tmp_path):
     text = run("schema", "infer", data, "--ignore", "person")
     assert set(Record.from_toml(text).attributes) >= {"name", "email", "phone", "city"}
-    assert "person" not in text
+    assert 'attributes."person"' not in text
     assert document("schema", "infer", data, "-o", tmp_path / "s.toml")["path"] == str(tmp_path / "s.toml")
-    assert Record.from_toml(run("schema", "show", kb)).attributes
-    assert document("schema", "show", kb)["schema"] == run("schema", "show", kb)
+    assert Record.from_toml(run("schema", "show", kb, "--toml")).attributes
+    assert document("schema", "show", kb)["schema"] == run("schema", "show", kb, "--toml")
+
+
+def test_schema_show_says_why_and_what_was_learnt(kb, data, tmp_path):
+    learnt = run("schema", "show", kb)
+    assert "email: email\n    because all 11 values are e-mail addresses\n" in learnt
+    assert "values of an entity are the very same" in learnt
+    assert "weight 0." in learnt
+    assert "fragments, on average" in learnt
+    inferred = run("schema", "show", data, "--ignore", "person")
+    assert "phone: phone\n    because all 9 values are telephone numbers, as its name says\n" in inferred
+    assert "person:" not in inferred
+    assert "Nothing has been learnt yet" in inferred
+    schema = tmp_path / "s.toml"
+    schema.write_text(
+        '[attributes.name]\nkind = "person_name"\n[attributes."\\u001b[31m"]\nkind = "ignore"\n'
+    )
+    shown = run("schema", "show", schema)
+    assert "name: person_name\n\\x1b[31m: ignore\n" in shown
+    assert "because" not in shown
+    found = {one["name"]: one for one in document("schema", "show", kb)["attributes"]}
+    assert found["email"]["kind"] == "email"
+    assert found["email"]["same"] > found["email"]["same_by_chance"] > 0.0
+    assert found["email"]["distinct"] == 6
+    assert document("schema", "show", data)["size"] is None
+    assert "there is no knowledge base" in refused("schema", "show", tmp_path / "none.db")
+    schema.write_text("kind = ")
+    assert "is not a schema" in refused("schema", "show", schema)
 
 
 def test_schema_edit_learns_anew(kb):
     learn = "sed -i s/category/text/"
     assert "Learnt anew" in run("schema", "edit", kb, EDITOR=learn, VISUAL="")
-    assert 'kind = "category"' not in run("schema", "show", kb)
+    assert 'kind = "category"' not in run("schema", "show", kb, "--toml")
     unchanged = invoke("schema", "edit", kb, EDITOR="true", VISUAL="")
     assert "as it was" in unchanged.stderr
     assert document("schema", "edit", kb, EDITOR="true", VISUAL="")["events"] == {}
 
 
 def test_a_bad_schema_is_refused_and_kept_for_mending(kb):
-    before = run("schema", "show", kb)
+    before = run("schema", "show", kb, "--toml")
     message = refused("schema", "edit", kb, EDITOR="sed -i s/kind/kin/", VISUAL="")
     kept = Path(re.search(r"Error: (\S+) is not a schema", message)[1])
     assert "kin =" in kept.read_text()
     kept.unlink()
-    assert run("schema", "show", kb) == before
+    assert run("schema", "show", kb, "--toml") == before
     assert "there is no editor" in refused("schema", "edit", kb, EDITOR="no-such-editor", VISUAL="")
     assert "exit code 1" in refused("schema", "edit", kb, EDITOR="false", VISUAL="")
 

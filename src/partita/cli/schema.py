@@ -8,15 +8,19 @@ import subprocess
 import tempfile
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from partita.cli import arguments as args
 from partita.cli.filling import print_relearnt, relearn_all
 from partita.cli.input import Input
-from partita.cli.opening import opened, read_schema
+from partita.cli.opening import DATA, is_sqlite, opened, read_schema
 from partita.cli.output import note, print_json, refusing
+from partita.terminal.text import safe
+
+if TYPE_CHECKING:
+    from partita.models.records.record import Record
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -41,11 +45,7 @@ def infer(
     json: args.Json = False,
 ) -> None:
     """Infer a schema from data, as TOML, to be edited and given to build."""
-    from partita.models.records.record import Record
-
-    given = Input(data, id, no_id, source, ignore, format, skip_empty=True)
-    found = [fragment.properties for fragment in islice(given.fragments(given.reader()), ENOUGH)]
-    text = Record.infer(found).to_toml()
+    text = inferred_from(Input(data, id, no_id, source, ignore, format, skip_empty=True)).to_toml()
     if output is not None:
         output.write_text(text, encoding="utf-8")
     if json:
@@ -58,14 +58,62 @@ def infer(
 
 @app.command()
 @refusing
-def show(kb: args.Base, json: args.Json = False) -> None:
-    """Print the schema of a knowledge base as TOML, with what has been learnt."""
-    with opened(kb) as base:
-        text = base.schema
+def show(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="KB|SCHEMA|DATA",
+            help="A knowledge base, a schema as a file .toml, or data, from which a schema is inferred.",
+            show_default=False,
+        ),
+    ],
+    toml: Annotated[bool, typer.Option("--toml", help="Print the schema as TOML instead.")] = False,
+    id: args.Id = None,
+    no_id: args.NoId = False,
+    source: args.Source = None,
+    ignore: args.Ignore = [],  # noqa: B006
+    format: args.InputFormat = None,
+    json: args.Json = False,
+) -> None:
+    """Say of each attribute its kind, why it has it, and what has been learnt of it."""
+    model = model_of(target, Input([target], id, no_id, source, ignore, format, skip_empty=True))
+    text = "" if model is None else model.to_toml()
     if json:
-        print_json({"schema": text})
-    else:
+        found = {"attributes": [], "size": None} if model is None else model.describe().to_json()
+        print_json({"schema": text} | found)
+    elif toml:
         typer.echo(text, nl=False)
+    elif model is None:
+        note(f"{target} has no schema yet: it is inferred from the first fragments.")
+    else:
+        typer.echo("\n".join(map(safe, str(model.describe()).split("\n"))))
+
+
+def model_of(target: str, given: Input) -> Record | None:
+    """The model of a knowledge base, of a schema's file, or inferred from data; None of an empty knowledge base."""
+    from partita.models.records.record import Record
+
+    path = Path(target)
+    if path.is_file() and path.suffix.lower() == ".toml":
+        return Record.from_toml(read_schema(path))
+    if target == "-" or (path.is_file() and path.suffix.lower() in DATA and not is_sqlite(path)):
+        return inferred_from(given)
+    from partita.kb.store.database import get
+
+    with opened(target) as base:
+        with base.store.reading() as connection:
+            learnt = get(connection, "model")
+        if learnt is not None:
+            return Record.from_json(learnt)
+        return Record.from_toml(base.schema) if base.schema else None
+
+
+def inferred_from(given: Input) -> Record:
+    """A schema that suits data."""
+    from partita.models.records.record import Record
+
+    found = [fragment.properties for fragment in islice(given.fragments(given.reader()), ENOUGH)]
+    return Record.infer(found)
 
 
 @app.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -19,6 +19,9 @@ from partita.models.records.kinds import Attribute
 from partita.models.records.tables import WIDTH
 from partita.models.records.text_model import TextModel
 from partita.models.registry import register
+
+if TYPE_CHECKING:
+    from partita.models.records.describing import Description
 
 OTHER = "*"  # the attribute that stands for those not in the schema
 NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
@@ -37,7 +40,7 @@ class Record(TextModel):
 
     Parameters
     ----------
-    attributes : mapping from name to Text, Category, Value, Number, Date or None
+    attributes : mapping from name to Text, Category, Value, Number, Date, … or None
         None has an attribute ignored. The name "*" stands for all that are not named; without it they are
         refused.
     rate : float
@@ -113,6 +116,33 @@ class Record(TextModel):
         from partita.models.records.schema import from_json
 
         return from_json(cls, contents)
+
+    def describe(self) -> Description:
+        """What the model holds of each attribute, in words: its kind and why, its values, what was learnt of it.
+
+        Returns
+        -------
+        Description
+            Print it, or look at its ``attributes``.
+
+        Examples
+        --------
+        >>> import partita as pt
+        >>> said = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Ada King", "born": "10/12/1815"}]
+        >>> pt.Record.infer(said).describe()
+        name: text
+            because the values are of no other kind
+            mentioned by 100 % of the fragments, 2 distinct values
+        born: date
+            because all 2 values are dates
+            mentioned by 100 % of the fragments, 2 distinct values
+        *: category
+            stands for all attributes that are not named here
+        Nothing has been learnt yet: fit_prior does.
+        """
+        from partita.models.records.describing import described
+
+        return described(self)
 
     # ------------------------------------------------------------------ learning
 

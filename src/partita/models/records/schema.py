@@ -13,15 +13,12 @@ import numpy as np
 
 from partita.models.base import plain
 from partita.models.records.corpus import Corpus
-from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds import Attribute, Category, Date, Number, Text
-from partita.models.records.kinds.text import date_parts
+from partita.models.records.kinds import Attribute, Category, Column, Noted, Text
 from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
-ENOUGH = 0.95  # share of values, or of fragments, for a rule
-LEARNT = ("corpus", "references", "kin")  # what only learning gives an attribute
+LEARNT = ("corpus", "references", "kin", "noted")  # what only data give an attribute
 
 
 # ---------------------------------------------------------------------- inference
@@ -37,15 +34,19 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
         looked_at = fragments
     names = dict.fromkeys(name for fragment in fragments for name in fragment)
     values: dict[str, list[Any]] = {name: [] for name in names}
+    mentions = dict.fromkeys(names, 0)
     for fragment in looked_at:
         for name, said in fragment.items():
             values[name] += said
+            mentions[name] += 1
     if not names:
         raise ValueError("there is nothing to infer a schema from: no fragment says anything")
-    if len(names) == 1:
-        return {name: Text() for name in names}
-    found: dict[str, Attribute | None] = {name: kind_of(values[name]) for name in names}
-    return found | {"*": Category()}
+    found: dict[str, Attribute | None] = {}
+    for name, said in values.items():
+        kind, reason = chosen(Column(name, said)) if len(names) > 1 else (Text, "it is the only attribute")
+        distinct = len({kind().parse(value) for value in said})
+        found[name] = kind(noted=Noted(reason, len(looked_at), mentions[name], len(said), distinct))
+    return found if len(names) == 1 else found | {"*": Category()}
 
 
 def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
@@ -59,18 +60,18 @@ def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
                 raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
 
 
-def kind_of(values: list[Any]) -> Attribute:
+def kind_of(values: list[Any], name: str = "") -> Attribute:
     """The kind that suits an attribute with such values."""
-    if (
-        values
-        and all(type(value) in (int, float) for value in values)
-        and not all(float(value).is_integer() for value in values)
-    ):
-        return Number()
-    texts = [as_text(value) for value in values]
-    if sum(bool(date_parts(text.strip())) and len(text) > 5 for text in texts) >= ENOUGH * len(values) > 0:
-        return Date()
-    return Text()
+    kind, _ = chosen(Column(name, values))
+    return kind()
+
+
+def chosen(column: Column) -> tuple[type[Attribute], str]:
+    """The kind that suits an attribute, and why."""
+    for kind in KINDS.values():
+        if reason := kind.why(column):
+            return kind, reason
+    return Text, "the values are of no other kind"
 
 
 # ---------------------------------------------------------------------- TOML
@@ -166,6 +167,7 @@ def to_json(model: Any) -> dict[str, Any]:
             "corpus": attribute.corpus.counts,
             "references": list(attribute.references),
             "kin": attribute.kin,
+            "noted": None if attribute.noted is None else attribute.noted._asdict(),
         }
         | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
         for name, attribute in (model.attributes or {}).items()
@@ -173,7 +175,13 @@ def to_json(model: Any) -> dict[str, Any]:
     presence = None if model.presence is None else dict(model.presence)
     types = None if model.types is None else [[weight, dict(shares)] for weight, shares in model.types]
     kept: dict[str, Any] = plain(
-        {"attributes": attributes, "rate": model.rate, "presence": presence, "types": types, "size": model.size}
+        {
+            "attributes": attributes,
+            "rate": model.rate,
+            "presence": presence,
+            "types": types,
+            "size": model.size,
+        }
     )
     return kept
 
@@ -187,15 +195,33 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             continue
         given = dict(table)
         counts, references, kin = given.pop("corpus"), given.pop("references"), given.pop("kin")
+        noted = noted_from(name, given.pop("noted", None))  # which models of before do not have
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
+        if attribute is None:
+            raise ValueError(f"attribute {name!r}: one that is ignored has nothing to it")
         if not all(isinstance(value, str) for value in references):
             raise ValueError(f"attribute {name!r}: the references make no sense")
         if not (isinstance(kin, int | float) and 0.0 <= kin < math.inf):
             raise ValueError(f"attribute {name!r}: kin must be a number of at least 0, got {kin!r}")
-        attributes[name] = replace(attribute, corpus=Corpus(counts), references=tuple(references), kin=kin)
+        attributes[name] = replace(
+            attribute, corpus=Corpus(counts), references=tuple(references), kin=kin, noted=noted
+        )
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
     model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])
     model.check(1)
     return model
+
+
+def noted_from(name: str, table: Any) -> Noted | None:
+    """What was seen of an attribute, as JSON holds it."""
+    if table is None:
+        return None
+    try:
+        noted = Noted(**table)
+    except TypeError:
+        raise ValueError(f"attribute {name!r}: what was noted of it makes no sense") from None
+    if not (isinstance(noted.why, str) and all(isinstance(n, int) for n in noted[1:])):
+        raise ValueError(f"attribute {name!r}: what was noted of it makes no sense")
+    return noted

@@ -46,6 +46,8 @@ class ComparedValues(Numbered):
         self.totals = self.totals.reshape(-1, 2)
         self.presence = presence
         self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(-1, LEVELS)
+        for row, attribute in zip(self.log_m, attributes, strict=True):
+            leave_out(row, attribute.neutral)
         self.strength = np.array([attribute.weight for attribute in attributes], np.float64)
         self.scale = np.array([attribute.scale for attribute in attributes], np.float64)
         self.measure = np.array([attribute.measure for attribute in attributes], np.int64)
@@ -85,7 +87,9 @@ class ComparedValues(Numbered):
         self.grams.extend(grams)
         self.weights.extend(weights)
         self.last.array[feature] = self.grams.n
-        self.log_u.extend(np.log(self.references[a].shares(value, attribute.number(value), grams, weights)))
+        log_u = np.log(self.references[a].shares(value, attribute.number(value), grams, weights))
+        leave_out(log_u, attribute.neutral)
+        self.log_u.extend(log_u)
         return feature
 
     def family(self, tables: Any = None) -> ComparisonFamily:
@@ -111,6 +115,16 @@ class ComparedValues(Numbered):
             tables=new_tables(True) if tables is None else tables,
             others=self.others,
         )
+
+
+def leave_out(log_shares: Floats, n: int) -> None:
+    """Make the first n levels say nothing, and the others be given that it is none of these.
+
+    Were these left as they are, strangers would look alike on average: the levels that tell them apart are gone.
+    """
+    if n:
+        log_shares[n:] -= np.log(np.exp(log_shares[n:]).sum())
+        log_shares[:n] = 0.0
 
 
 def discount_of(holders: Floats) -> float:

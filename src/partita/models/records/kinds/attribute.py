@@ -14,8 +14,18 @@ from partita.models.records.comparisons.family import LEVELS, SAME
 from partita.models.records.corpus import Corpus
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
+from partita.models.records.kinds.column import Column, Noted
 
-AGREEMENT = (0.14, 0.04, 0.045, 0.06, 0.065, 0.055, 0.03, 0.565)  # how alike the values of an entity are, if nothing is known
+AGREEMENT = (
+    0.14,
+    0.04,
+    0.045,
+    0.06,
+    0.065,
+    0.055,
+    0.03,
+    0.565,
+)  # how alike the values of an entity are, if nothing is known
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,8 @@ class Attribute:
         Values of different entities: what a value is compared with to see how many are alike to it by chance.
     kin : float
         How many of the references are of the same entity as a value, on average.
+    noted : Noted, optional
+        What was seen of its values, and why it is of this kind, if that was inferred.
     """
 
     agreement: tuple[float, ...] = AGREEMENT
@@ -46,9 +58,11 @@ class Attribute:
     corpus: Corpus = field(default_factory=Corpus, repr=False)
     references: tuple[str, ...] = field(default=(), repr=False)
     kin: float = field(default=0.0, repr=False)
+    noted: Noted | None = field(default=None, repr=False, compare=False)
 
     kind: ClassVar[str]
     measure: ClassVar[int] = SAME
+    neutral: ClassVar[int] = 0  # degrees of likeness, from none at all, that are no evidence either way
     learnt: ClassVar[tuple[str, ...]] = ("weight",)  # parameters, all above 0
     family_class: ClassVar[type | None] = (
         None  # of a kernel of its own: a named tuple of what it needs to know
@@ -67,6 +81,14 @@ class Attribute:
         own = [] if cls.family_class is None else [(registry.FAMILIES, cls.family_class)]
         return [(registry.KINDS, cls.kind), *own]
 
+    @classmethod
+    def why(cls, column: Column) -> str:
+        """Why an attribute with such a name and such values is of this kind; empty if it is not.
+
+        ``Record.infer`` takes the first kind that has a reason, in the order in which they were registered.
+        """
+        return ""
+
     def __deepcopy__(self, memo: object) -> Self:
         return self  # nothing ever changes it
 
@@ -77,7 +99,9 @@ class Attribute:
         if len(self.agreement) != LEVELS or not all(
             isinstance(share, int | float) and 0.0 < share < 1.0 for share in self.agreement
         ):
-            raise ValueError(f"agreement of {name!r} must be {LEVELS} numbers between 0 and 1, got {self.agreement!r}")
+            raise ValueError(
+                f"agreement of {name!r} must be {LEVELS} numbers between 0 and 1, got {self.agreement!r}"
+            )
 
     def with_corpus(self, counts: Mapping[str, float]) -> Self:
         """The same attribute, with these counts of its values."""

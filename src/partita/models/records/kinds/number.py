@@ -13,6 +13,7 @@ import numpy as np
 from partita._core.typing import Floats
 from partita.models.records.comparisons.family import NEAR
 from partita.models.records.kinds.attribute import Attribute
+from partita.models.records.kinds.column import Column
 from partita.models.registry import register
 
 MARKS = "[, '’_\u00a0\u2009\u202f]"  # between thousands
@@ -94,6 +95,14 @@ class Number(Attribute):
     kind: ClassVar[str] = "number"
     measure: ClassVar[int] = NEAR
     learnt: ClassVar[tuple[str, ...]] = ("weight", "spread")
+
+    @classmethod
+    def why(cls, column: Column) -> str:
+        values = column.values
+        if not values or not all(type(value) in (int, float) for value in values):
+            return ""
+        whole = all(float(value).is_integer() for value in values)  # those may be codes of anything
+        return "" if whole else f"all {len(values):,} values are numbers, with fractions"
 
     def parse(self, raw: Any) -> str:
         number = as_number(raw)

@@ -17,6 +17,7 @@ from partita.models.records.corpus import LONGEST
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds.attribute import Attribute
+from partita.models.records.kinds.column import Column
 from partita.models.registry import register
 
 EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")
@@ -85,6 +86,10 @@ class Date(Text):
     """
 
     kind: ClassVar[str] = "date"
+
+    @classmethod
+    def why(cls, column: Column) -> str:
+        return column.mostly("dates", lambda text: len(text) > 5 and date_parts(text))
 
     def parse(self, raw: Any) -> str:
         if isinstance(raw, datetime.date):

@@ -1,0 +1,47 @@
+"""E-mail addresses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from partita.models.records.folding import folded
+from partita.models.records.fragments import as_text
+from partita.models.records.kinds.column import Column
+from partita.models.records.kinds.text import Text
+from partita.models.registry import register
+
+ADDRESS = re.compile(
+    r"(?:mailto:)?([^\s@,;:<>\"()]+)@([a-z0-9-]+(?:\.[a-z0-9-]+)+)", re.ASCII | re.IGNORECASE
+)
+IN_BRACKETS = re.compile(r"[^<>]*<([^<>]+)>")
+
+
+@register
+@dataclass(frozen=True)
+class Email(Text):
+    """E-mail addresses, in which case does not matter: alike where they share words, as in a name and a company.
+
+    What is before a plus sign or between dots stays as it is: whether that is the same mailbox depends on the provider.
+    What is no address is read as text.
+
+    Parameters
+    ----------
+    agreement, weight, corpus, references
+        See :class:`Attribute`.
+    """
+
+    kind: ClassVar[str] = "email"
+
+    @classmethod
+    def why(cls, column: Column) -> str:
+        return column.mostly("e-mail addresses", ADDRESS.fullmatch)
+
+    def parse(self, raw: Any) -> str:
+        text = as_text(raw).strip()
+        if inside := IN_BRACKETS.fullmatch(text):
+            text = inside[1].strip()
+        if not (address := ADDRESS.fullmatch(text)):
+            return folded(text)
+        return folded(f"{address[1]} {address[2]}")

@@ -1,0 +1,40 @@
+"""Postal codes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from partita.models.records.kinds.column import Column
+from partita.models.records.kinds.text import Text
+from partita.models.registry import register
+
+CODE = re.compile(r"(?i)(?=.*[0-9])(?=.{3,10}$)[a-z0-9]{1,6}(?:[ -]?[a-z0-9]{2,5})?")
+PHRASES = (["post", "code"], ["code", "postal"], ["pin", "code"])
+NAMES = ("zip", "zipcode", "postcode", "postalcode", "postal", "plz", "pincode", "eircode")
+
+
+@register
+@dataclass(frozen=True)
+class PostalCode(Text):
+    """Postal codes, in which neither case nor spaces matter: alike where they share digits and letters in a row.
+
+    Parameters
+    ----------
+    agreement, weight, corpus, references
+        See :class:`Attribute`.
+    """
+
+    kind: ClassVar[str] = "postal_code"
+
+    @classmethod
+    def why(cls, column: Column) -> str:
+        named = any(word in NAMES for word in column.called) or column.called[:2] in PHRASES
+        return column.mostly("postal codes, as its name says", CODE.fullmatch) if named else ""
+
+    def parse(self, raw: Any) -> str:
+        text = super().parse(raw)
+        return (
+            text.replace(" ", "") if text.isascii() else text
+        )  # of other scripts, letters would melt into one
