@@ -194,6 +194,30 @@ def test_a_relearnt_knowledge_base_keeps_its_ids(kb):
     assert {x for held in after.values() for x in held} == {row["id"] for row in ROWS}
 
 
+def learnt_model(kb):
+    with kb.store.reading() as connection:
+        return partita.kb.store.database.get(connection, "model")
+
+
+def test_judgements_teach(kb):
+    """What was judged, and not undone, of fragments that are present is known when the model is learnt anew."""
+    kb.remove("f3")
+    kb.relearn()
+    without = learnt_model(kb)
+    kb.confirm("f1", "f2")
+    kb.separate("f5", "f6")
+    kb.undo(kb.confirm("f7", "f8"))
+    kb.unsure("f9", "f10")
+    kb.relearn()
+    properties = [row["properties"] for row in ROWS if row["id"] != "f3"]
+    pairs = [(1, 2, True), (4, 5, False)]  # one is gone
+    assert (
+        learnt_model(kb) == Record.infer(properties).fit_prior(properties, pairs=pairs).to_json() != without
+    )
+    assert kb.together("f1", "f2") == pytest.approx(1.0)
+    assert kb.together("f5", "f6") == 0.0
+
+
 def test_a_refused_fragment_changes_nothing(url):
     schema = '[attributes.name]\nkind = "text"\n[attributes.age]\nkind = "number"\n'
     with partita.kb.open(url, schema=schema) as kb:

@@ -40,7 +40,9 @@ EVERY = partitions(N)
 
 
 @examples(60)
-@given(st.lists(st.integers(-1, 2), min_size=N, max_size=N), st.lists(st.tuples(pair, st.booleans()), max_size=5))
+@given(
+    st.lists(st.integers(-1, 2), min_size=N, max_size=N), st.lists(st.tuples(pair, st.booleans()), max_size=5)
+)
 def test_breaks_nothing_if_and_only_if_it_conforms(labels, answers):
     """Against all 877 partitions of seven rows: what is refused is impossible, what is broken is not as is known."""
 
@@ -55,8 +57,7 @@ def test_breaks_nothing_if_and_only_if_it_conforms(labels, answers):
     possible = [found for found in EVERY if conforms(found)]
     try:
         known = known_of(N, labels, [(i, j, same) for (i, j), same in answers])
-    except ValueError as error:
-        assert "rows" in str(error)
+    except ValueError:
         assert not possible
         return
     assert possible
@@ -64,7 +65,10 @@ def test_breaks_nothing_if_and_only_if_it_conforms(labels, answers):
 
 
 @examples(40)
-@given(st.lists(st.tuples(pair, st.booleans()), max_size=5), st.lists(st.integers(0, N - 1), unique=True, min_size=1))
+@given(
+    st.lists(st.tuples(pair, st.booleans()), max_size=5),
+    st.lists(st.integers(0, N - 1), unique=True, min_size=1),
+)
 def test_what_is_known_of_some_rows(answers, rows):
     """Through rows that are left out as well."""
     try:

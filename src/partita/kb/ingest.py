@@ -204,10 +204,11 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
-    """Learn the model from all fragments, and cluster them again; entities keep their numbers."""
+    """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
     old = session.live
     numbers, given = fragments.all_present(session.connection)
-    new = session.learn([fragment.properties for fragment in given])
+    judged = judgements.answers(session, numbers)
+    new = session.learn([fragment.properties for fragment in given], judged)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new, given)
     keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter

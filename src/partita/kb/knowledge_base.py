@@ -114,7 +114,8 @@ class KnowledgeBase:
     def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
-        It also happens by itself, whenever there are three times as many fragments as it was learnt from.
+        What was judged of fragments teaches, too. It also happens by itself, whenever there are three times as
+        many fragments as it was learnt from.
 
         Parameters
         ----------
