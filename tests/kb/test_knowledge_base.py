@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 import partita as pt
 import partita.kb
-from partita.kb import StoreError
+from partita.kb import StoreError, ingest
+from partita.kb.clustering import Clustering
 from partita.models.records.record import Record
 from tests.helpers.people import fragments
 from tests.helpers.stores import assert_same
@@ -49,15 +50,26 @@ def plain_sampler(kb):
 # ---------------------------------------------------------------------- adding
 
 
-def test_entities_are_the_clusters_of_the_sampler(kb):
+@pytest.fixture
+def plain_kb(url, monkeypatch):
+    """The same, with nothing looked at again on the way."""
+    monkeypatch.setattr(ingest, "STRIDE", 1000)
+    with partita.kb.open(url) as kb:
+        kb.add(ROWS)
+        yield kb
+
+
+def test_entities_are_the_clusters_of_the_sampler(plain_kb):
+    kb = plain_kb
     properties = [row["properties"] for row in ROWS]
     labels = plain_sampler(kb).fit(properties).labels_
     assert clusters(kb) == as_sets([row["id"] for row in ROWS], labels)
     assert kb.labels() == {row["id"]: label for row, label in zip(ROWS, labels.tolist(), strict=True)}
 
 
-def test_every_moment_is_the_sampler_of_that_moment(kb):
+def test_every_moment_is_the_sampler_of_that_moment(plain_kb):
     """The events, fragment by fragment, tell what a sampler that is asked after every one would tell."""
+    kb = plain_kb
     sampler, seen = plain_sampler(kb), []
     added = {}
     for event in kb.events():
@@ -127,6 +139,31 @@ def test_any_batching_gives_the_same(url, tmp_path):
             assert_same(kb, other)
 
 
+def test_what_fragments_have_touched_is_looked_at_again(url, monkeypatch):
+    """After every so many fragments, however they are batched; it never makes the posterior worse."""
+    seen, refine = [], Clustering.refine
+
+    def spy(clustering, after=None, most=None):
+        seen.append((len(clustering.present), after, most))
+        before = clustering.posterior.log_density()
+        outcome = refine(clustering, after, most)
+        assert clustering.posterior.log_density() >= before - 1e-9
+        return outcome
+
+    monkeypatch.setattr(Clustering, "refine", spy)
+    monkeypatch.setattr(ingest, "STRIDE", 20)
+    with partita.kb.open(url) as kb:
+        kb.add(ROWS[:25])
+        kb.add(ROWS[25:], batch=7)
+        most = ingest.REPLAYED
+        assert seen == [(20, 0, most), (40, 20, most), (60, 40, most)]
+        kb.relearn()
+        assert seen[3:] == [(60, None, most)]
+        kb.add([{**ROWS[0], "properties": {"name": ["Ada"]}}])  # a new version has a number of its own
+        kb.add([{"id": f"g{k}", "properties": {"name": [f"Nobody {k}"]}} for k in range(19)])
+        assert seen[4:] == [(79, 60, most)]
+
+
 def test_adding_again_changes_nothing(kb):
     before = clusters(kb), kb.stats()["events"]
     assert kb.add(ROWS) == (0, 0, 60)
@@ -192,6 +229,30 @@ def test_a_relearnt_knowledge_base_keeps_its_ids(kb):
         if id in after and 2 * len(held & after[id]) > len(held):
             assert kb.entity(id).id == id
     assert {x for held in after.values() for x in held} == {row["id"] for row in ROWS}
+
+
+def learnt_model(kb):
+    with kb.store.reading() as connection:
+        return partita.kb.store.database.get(connection, "model")
+
+
+def test_judgements_teach(kb):
+    """What was judged, and not undone, of fragments that are present is known when the model is learnt anew."""
+    kb.remove("f3")
+    kb.relearn()
+    without = learnt_model(kb)
+    kb.confirm("f1", "f2")
+    kb.separate("f5", "f6")
+    kb.undo(kb.confirm("f7", "f8"))
+    kb.unsure("f9", "f10")
+    kb.relearn()
+    properties = [row["properties"] for row in ROWS if row["id"] != "f3"]
+    pairs = [(1, 2, True), (4, 5, False)]  # one is gone
+    assert (
+        learnt_model(kb) == Record.infer(properties).fit_prior(properties, pairs=pairs).to_json() != without
+    )
+    assert kb.together("f1", "f2") == pytest.approx(1.0)
+    assert kb.together("f5", "f6") == 0.0
 
 
 def test_a_refused_fragment_changes_nothing(url):

@@ -170,11 +170,15 @@ class Clustering:
         constrain(self.engine, constraints, places)
         return self._rename(changed_since(self.engine.state, before)[0])
 
-    def refine(self) -> Outcome:
-        """One sweep of refinement."""
-        before = int(n_changes(self.engine.state))
-        refine(self.engine)
-        return self._rename(changed_since(self.engine.state, before)[0])
+    def refine(self, after: int | None = None, most: int | None = None) -> Outcome:
+        """One sweep of refinement: of all, or of what fragments with numbers ``after`` one have touched.
+
+        Replays have ``most`` observations at most, if that is given.
+        """
+        engine, before = self.engine, int(n_changes(self.engine.state))
+        present = engine.present
+        refine(engine, None if after is None else present[self.numbers[present] > after], most)
+        return self._rename(changed_since(engine.state, before)[0])
 
     def _rename(self, slots: Integers) -> Outcome:
         """Name the best clusters of some subproblems anew."""

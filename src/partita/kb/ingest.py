@@ -25,6 +25,8 @@ from partita.models.records.record import Record
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
+STRIDE = 20  # fragments after which what they have touched is looked at again
+REPLAYED = 100  # fragments, at most, that are looked at again at a time
 
 Numbered = list[tuple[int, Fragment]]  # fragments with their numbers
 
@@ -94,6 +96,10 @@ def add_batch(session: Session, journal: Journal, given: list[Fragment]) -> Adde
             observe(session, journal, waiting)
             waiting = []
             learn_anew(session, journal)
+        if number % STRIDE == 0:
+            observe(session, journal, waiting)
+            waiting = []
+            look_again(session, journal, number - STRIDE)
     observe(session, journal, waiting)
     judgements.constrain_again(session, journal, {fragment.id for fragment in given})
     return Added(added, updated, len(given) - added - updated)
@@ -115,6 +121,18 @@ def observe(session: Session, journal: Journal, given: Numbered, before: int | N
         rows.add(outcome.fragment, fragment, keys, journal.next_event)
         journal.record(outcome, fragment.id)
     rows.insert(session.connection)
+
+
+def look_again(session: Session, journal: Journal, after: int) -> None:
+    """Refine what the fragments with numbers ``after`` one have touched.
+
+    It happens at fixed numbers, so that any batching gives the same. Each subproblem that was touched is replayed
+    twice at most, with REPLAYED fragments at most, so a fragment costs no more than 2·REPLAYED steps beyond its own;
+    and when the model is learnt anew, all are replayed once more. A language model would have to be asked for all
+    of them, so there it is left to ``refine``.
+    """
+    if session.live.network is None:
+        journal.record(session.live.refine(after, REPLAYED), refined=True)
 
 
 def observed(
@@ -204,14 +222,17 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
-    """Learn the model from all fragments, and cluster them again; entities keep their numbers."""
+    """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
     old = session.live
     numbers, given = fragments.all_present(session.connection)
-    new = session.learn([fragment.properties for fragment in given])
+    judged = judgements.answers(session, numbers)
+    new = session.learn([fragment.properties for fragment in given], judged)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new, given)
     keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter
     session.constrain()
+    if new.network is None:
+        new.refine(most=REPLAYED)
     entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
     journal.record(new.rename_from(entities, old.next_entity), relearnt=True)
     fragments.replace_keys(session.connection, numbers, keys)

@@ -10,6 +10,7 @@ import getpass
 
 from sqlalchemy import Connection
 
+from partita._core.typing import Integers
 from partita.kb.queries.answers import two_fragments
 from partita.kb.session import Session
 from partita.kb.store import judgements as rows
@@ -66,6 +67,15 @@ def constrain_again(session: Session, journal: Journal, ids: set[str]) -> None:
     """Where fragments have come that were judged before, let the posterior obey that again."""
     if any(row.first in ids or row.second in ids for row in rows.standing(session.connection)):
         journal.record(session.constrain(), judged_before=True)
+
+
+def answers(session: Session, numbers: Integers) -> list[tuple[int, int, bool]]:
+    """What is judged of fragments of these numbers, by their places: whether they are of the same thing."""
+    place = {number: k for k, number in enumerate(numbers.tolist())}
+    together, apart = rows.constraints(session.connection)
+    return [
+        (place[a], place[b], same) for same, pairs in ((True, together), (False, apart)) for a, b in pairs
+    ]
 
 
 # ---------------------------------------------------------------------- do they agree?

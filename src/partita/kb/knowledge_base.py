@@ -88,6 +88,7 @@ class KnowledgeBase:
         A fragment whose id is known already is passed over if it says the same, else it replaces the one
         before. If something is refused, the batches before it are in. The first call also learns the model,
         from all it is given; give it enough to learn from. After that any batching gives the same result.
+        After every twenty fragments what these have touched is refined, at a bounded cost.
 
         Parameters
         ----------
@@ -114,7 +115,8 @@ class KnowledgeBase:
     def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
-        It also happens by itself, whenever there are three times as many fragments as it was learnt from.
+        What was judged of fragments teaches, too. It also happens by itself, whenever there are three times as
+        many fragments as it was learnt from.
 
         Parameters
         ----------

@@ -8,7 +8,7 @@ next time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from os import PathLike
@@ -26,6 +26,8 @@ from partita.kb.store import fragments, judgements, sampler, tables
 from partita.kb.store.database import Store, StoreError, get, put
 from partita.kb.store.journal import DIGITS, Journal, Register
 from partita.models.records.record import Record
+
+Answers = Sequence[tuple[int, int, bool]]
 
 EMPTY = "the knowledge base is empty: add fragments first"
 
@@ -175,11 +177,14 @@ class Session:
 
     # ------------------------------------------------------------------ changing the sampler as a whole
 
-    def learn(self, given: list[dict[str, Any]]) -> Clustering:
-        """Learn a model from what fragments say, and go on with an empty sampler that has it."""
+    def learn(self, given: list[dict[str, Any]], pairs: Answers = ()) -> Clustering:
+        """Learn a model from what fragments say, and go on with an empty sampler that has it.
+
+        ``pairs`` are what is known of some of them, as in :meth:`Record.fit_prior`.
+        """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
-        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given)
+        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given, pairs=pairs)
         self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())

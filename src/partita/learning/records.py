@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from partita._core.checks import label_codes
 from partita._core.typing import Array, Floats, Integers
+from partita.learning.known import known_of
 from partita.learning.pairs import (
     Sample,
     agreements,
@@ -66,41 +67,43 @@ Pairs = list[list[tuple[int, str]]]
 
 
 @learn.register(Record)
-def fit_prior(model: Any, X: Any, labels: Array | None = None) -> Any:
+def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None) -> Any:
     """See :meth:`Record.fit_prior`."""
     fragments = model.validate(X)
+    known = known_of(len(fragments), labels, pairs)
     names, attributes = model._modelled()
-    pairs: Pairs = [sorted(set(fragment.pairs)) for fragment in fragments]
-    occurrences: list[Counter[str]] = [Counter() for _ in attributes]
-    for said in pairs:
-        for a, value in said:
-            occurrences[a][value] += 1
-    if labels is not None:
-        codes = label_codes("labels", labels)
-        if len(codes) != len(pairs):
-            raise ValueError(f"labels has {len(codes)} entries, but there are {len(pairs)} fragments")
-        rows = seeds = labelled_sample(codes)
+    said_by: Pairs = [sorted(set(fragment.pairs)) for fragment in fragments]
+    occurrences = counted(said_by, len(names))
+    everything = known.is_complete
+    if everything:
+        rows = seeds = labelled_sample(known.group)
     else:
-        rows, seeds = neighbourhoods(pairs, occurrences)
-    own = [pairs[row] for row in rows]
-    among: list[Counter[str]] = [Counter() for _ in attributes]
-    for said in own:
-        for a, value in said:
-            among[a][value] += 1
-    counted = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
-    learner = Learner(names, counted, own)
+        rows, seeds = neighbourhoods(said_by, occurrences, known.rows)
+    own, known = [said_by[row] for row in rows], known.among(rows)
+    among = counted(own, len(names))
+    with_counts = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
+    learner = Learner(names, with_counts, own)
     drawn = np.isin(rows, seeds)
-    if labels is not None:
-        found = np.unique(codes[rows], return_inverse=True)[1]
+    if everything:
+        found = np.unique(known.group, return_inverse=True)[1]
     else:
         sample, mentioned = [fragments[row] for row in rows], learner.present.mean(axis=0)
         current = first_guess(model, learner, among)
         for turn in range(TURNS):
             if turn > 0:
                 current = learnt(model, learner, found, drawn, among, len(own), mentioned)
-            found = SplitSMC(current, n_particles=PARTICLES, random_state=turn).fit(sample).refine(1).labels_
-    mentioned = np.bincount([a for said in pairs for a in {a for a, _ in said}], minlength=len(names))
-    return learnt(model, learner, found, drawn, occurrences, len(pairs), mentioned / len(pairs))
+            found = known.clusters(SplitSMC(current, n_particles=PARTICLES, random_state=turn).fit(sample))
+    mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
+    return learnt(model, learner, found, drawn, occurrences, len(said_by), mentioned / len(said_by))
+
+
+def counted(said_by: Pairs, n: int) -> list[Counter[str]]:
+    """Of each of n attributes, how often each value occurs."""
+    found: list[Counter[str]] = [Counter() for _ in range(n)]
+    for said in said_by:
+        for a, value in said:
+            found[a][value] += 1
+    return found
 
 
 def learnt(
@@ -302,10 +305,14 @@ def labelled_sample(codes: Integers) -> list[int]:
             continue
         rows += of_clusters[c].tolist()
     return sorted(rows)
-def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> tuple[list[int], list[int]]:
+
+
+def neighbourhoods(
+    pairs: Pairs, occurrences: list[Counter[str]], known: Sequence[int] = ()
+) -> tuple[list[int], list[int]]:
     """Rows of a sample that has many fragments of the same entities, those that share a rare value with one of some.
 
-    Also these, which are drawn at random.
+    Also these, which are drawn at random. Rows of which something is ``known`` are in it, up to half of it.
     """
     if len(pairs) <= SAMPLE:
         return list(range(len(pairs))), list(range(len(pairs)))
@@ -314,7 +321,7 @@ def neighbourhoods(pairs: Pairs, occurrences: list[Counter[str]]) -> tuple[list[
         for a, value in said:
             if occurrences[a][value] <= SHARED:
                 holders[a, value].append(row)
-    chosen: dict[int, None] = {}
+    chosen: dict[int, None] = dict.fromkeys(known[: SAMPLE // 2])
     seeds = []
     for seed in np.random.default_rng(0).permutation(len(pairs)).tolist():
         reached = [seed, *(row for pair in pairs[seed] for row in holders.get(pair, ()))]

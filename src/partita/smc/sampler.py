@@ -158,7 +158,9 @@ class SplitSMC(Clusterer):
             )
         return self._observe(X, reset=first, progress=progress)
 
-    def refine(self, sweeps: int = 1, *, progress: bool = False) -> Self:
+    def refine(
+        self, sweeps: int = 1, *, of: Any = None, most: int | None = None, progress: bool = False
+    ) -> Self:
         """Improve the posterior in hindsight; never makes it a worse approximation.
 
         Each sweep runs every subproblem's observations again in random orders, alone and together with its
@@ -167,16 +169,24 @@ class SplitSMC(Clusterer):
         Parameters
         ----------
         sweeps : int
+        of : sequence of int, optional
+            Numbers of observations, such as those that have come last: only their subproblems are refined, each
+            alone and with the neighbour that the observation has.
+        most : int, optional
+            How many observations to run again at a time: larger subproblems stay as they are, so that a sweep costs
+            no more than 2·n·most steps for n observations.
         progress : bool
             Show a progress bar.
         """
         engine = self._fitted()
         sweeps = whole("sweeps", sweeps, 0)
+        most = None if most is None else whole("most", most, 1)
         if not engine.exact:
             raise ValueError("refine needs exact weights, and so greedy resampling")
+        places = None if of is None else engine.present[checked_rows("of", of, len(engine.present))]
         with engine.changing(long=True):
             for _ in steps(range(sweeps), "refining", progress):
-                refine(engine)
+                refine(engine, places, most)
         return self
 
     def constrain(self, together: Any = (), apart: Any = ()) -> Self:
@@ -464,6 +474,17 @@ def checkpoints(first: int, end: int) -> list[int]:
     """Where to stop for the progress bar: about a hundred places, the last of them the end."""
     stride = max((end - first) // 100, 1)
     return [*range(first + stride, end, stride), end]
+
+
+def checked_rows(name: str, rows: Any, n: int) -> Integers:
+    """Numbers of observations out of n."""
+    found = np.asarray(list(rows) or np.empty(0, np.int64))
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a sequence of observations' numbers")
+    bad = found[(found < 0) | (found >= n)]
+    if len(bad):
+        raise ValueError(f"{name}: there is no observation {bad[0]}: there are {n}")
+    return found.astype(np.int64)
 
 
 def checked_pairs(name: str, pairs: Any, n: int) -> Integers:

@@ -207,3 +207,73 @@ def test_refine_of_one_observation_changes_nothing():
     sampler = pt.SplitSMC(pt.Gaussian(), 1.0, 4).fit([[0.0]])
     density = sampler.posterior_.log_density()
     assert sampler.refine().posterior_.log_density() == density
+
+
+# ---------------------------------------------------------------------- of some
+
+
+def slots_of(sampler, rows):
+    """The subproblems of some observations, each as a set."""
+    found = [frozenset(s.observations) for s in sampler.posterior_.subproblems]
+    return {s for s in found if s & set(rows)}
+
+
+@every_kind
+def test_refining_some_is_never_worse_and_leaves_the_others(kind):
+    @quick
+    @given(seeds, st.integers(1, 15), st.lists(st.integers(0, 23), max_size=5))
+    def check(seed, m, of):
+        model, X, scores = draw_problem(kind, seed)
+        fitted, m = make(pt.SplitSMC, model, m, random_state=seed % 1000)
+        fitted.fit(X)
+        touched, others = slots_of(fitted, of), slots_of(fitted, range(24)) - slots_of(fitted, of)
+        density = fitted.posterior_.log_density()
+        fitted.refine(of=of)
+        oracle.check_invariants(fitted, scores, m)
+        assert fitted.posterior_.log_density() >= density - 1e-9
+        gone = others - slots_of(fitted, range(24))
+        assert len(gone) <= len(touched)  # each may have taken in one neighbour
+
+    check()
+
+
+def test_refining_all_as_some_finds_what_refining_all_finds():
+    X = np.random.default_rng(0).normal(0.0, 4.0, (60, 1))
+    every, some = (pt.SplitSMC(pt.Gaussian(rate=0.1), 1.0, 5, random_state=0).fit(X) for _ in range(2))
+    before = every.posterior_.log_density()
+    every.refine(4)
+    some.refine(4, of=range(60))
+    assert min(every.posterior_.log_density(), some.posterior_.log_density()) > before
+    assert some.posterior_.log_density() == pytest.approx(every.posterior_.log_density(), abs=2.0)
+
+
+def test_the_cost_of_refining_some_is_bounded():
+    """No more than 2·n·most observations are made again, and larger subproblems stay as they are."""
+    X = np.random.default_rng(1).normal(0.0, 4.0, (120, 1))
+    sampler = pt.SplitSMC(pt.Gaussian(rate=0.1), 1.0, 5, random_state=0).fit(X)
+    before, largest = (
+        sampler.diagnostics_.steps,
+        max(len(s.observations) for s in sampler.posterior_.subproblems),
+    )
+    assert largest > 8
+    of = list(range(100, 120))
+    large = {s for s in slots_of(sampler, range(120)) if len(s) > 8}
+    sampler.refine(of=of, most=8)
+    assert 0 < sampler.diagnostics_.steps - before <= 2 * len(of) * 8
+    assert large <= slots_of(sampler, range(120))
+    density = sampler.posterior_.log_density()
+    sampler.refine(of=[])
+    assert sampler.posterior_.log_density() == density
+
+
+def test_refining_some_after_a_removal_counts_those_that_are_left():
+    X = np.random.default_rng(2).normal(0.0, 4.0, (30, 1))
+    sampler = pt.SplitSMC(pt.Gaussian(rate=0.1), 1.0, 5, random_state=0).fit(X).remove(3)
+    sampler.refine(of=range(29))
+    assert len(sampler.labels_) == 29
+    with pytest.raises(ValueError, match="no observation 29: there are 29"):
+        sampler.refine(of=[29])
+    with pytest.raises(ValueError, match="of must be a sequence of observations' numbers"):
+        sampler.refine(of=[0.5])
+    with pytest.raises(ValueError, match="most"):
+        sampler.refine(of=[0], most=0)

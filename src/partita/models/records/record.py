@@ -146,23 +146,43 @@ class Record(TextModel):
 
     # ------------------------------------------------------------------ learning
 
-    def fit_prior(self, X: Any, labels: Array | None = None) -> Record:
-        """Frequencies and hyperparameters by empirical Bayes.
+    def fit_prior(
+        self, X: Any, labels: Array | None = None, pairs: Iterable[tuple[int, int, bool]] | None = None
+    ) -> Record:
+        """Frequencies and hyperparameters by empirical Bayes; whatever is known of the fragments helps.
+
+        Clustering a sample and learning from its clusters take turns: in how many clusters each value occurs, how
+        much attributes vary within clusters. What is known holds for these clusters, and half of the sample is given to
+        it where there is more of it than that. If all labels are known, one pass of counting does.
 
         Parameters
         ----------
         X : list of mappings
             Fragments, of which a sample of some thousand is clustered to learn from.
         labels : array, optional
-            True clusters. With them one pass of counting does. Without, clustering and learning take turns:
-            in how many clusters each value occurs, how much attributes vary within clusters.
+            True clusters. −1, as in scikit-learn, None or NaN where it is not known.
+        pairs : iterable of (i, j, same), optional
+            Of rows of ``X``, whether they are of one entity: True or False.
 
         Returns
         -------
         Record
             A new model; this one is left as it is.
+
+        Raises
+        ------
+        ValueError
+            If rows are said to be of one entity and of different ones; it names them.
+
+        Examples
+        --------
+        >>> import partita as pt
+        >>> fragments = [{"name": f"person {k // 2}", "town": "abc"[k % 3]} for k in range(20)]
+        >>> pairs = [(0, 1, True), (1, 2, False), (2, 3, True)]
+        >>> round(pt.Record.infer(fragments).fit_prior(fragments, pairs=pairs).size, 1)
+        2.1
         """
-        fitted: Record = registry.taught(self, X, labels)
+        fitted: Record = registry.taught(self, X, labels, **({} if pairs is None else {"pairs": pairs}))
         return fitted
 
     # ------------------------------------------------------------------ for the samplers

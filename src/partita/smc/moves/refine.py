@@ -23,21 +23,53 @@ from partita.smc.state.state import Settings, dismantle, new_seed
 from partita.smc.steps.update import find_bounds
 
 
-def refine(engine: Any) -> None:
-    """One sweep: replay every subproblem, alone and with its neighbour, in random order."""
-    first = first_members(engine.state)
+def refine(engine: Any, of: Integers | None = None, most: int | None = None) -> None:
+    """One sweep: replay subproblems, alone and with their neighbours, in random order.
+
+    Parameters
+    ----------
+    engine : Engine
+    of : int array, optional
+        Observations whose subproblems are replayed, each once, and the neighbours that these observations
+        have; all subproblems, unless given.
+    most : int, optional
+        How many observations a replay may have; where it would have more there is none. So a sweep of n
+        subproblems observes 2·n·most again, at most.
+    """
+    first = first_members(engine.state) if of is None else one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in first])
     generator = np.random.default_rng(int(new_seed(engine.state)))
     for x in generator.permutation(first):
         s = engine.subproblem_of(x)
-        members = partitions(engine.state, s)[0]
-        if len(members) > 1:
+        if size_of(engine.state, s) > 1 and may_replay(engine, [s], most):
             replay(engine, [s], generator)
             s = engine.subproblem_of(x)
-            members = partitions(engine.state, s)[0]
-        other = neighbour(engine, s, int(generator.choice(members)))
-        if other >= 0:
+        at = int(x) if of is not None else int(generator.choice(partitions(engine.state, s)[0]))
+        other = neighbour(engine, s, at)
+        if other >= 0 and may_replay(engine, [s, other], most):
             replay(engine, [s, other], generator)
+
+
+def one_of_each(engine: Any, of: Integers) -> Integers:
+    """Of some observations the first in each subproblem."""
+    found: dict[int, int] = {}
+    for x in of.tolist():
+        found.setdefault(engine.subproblem_of(x), x)
+    return np.array(list(found.values()), np.int64)
+
+
+def may_replay(engine: Any, subproblems: list[int], most: int | None) -> bool:
+    """Whether subproblems have no more observations than a replay may have."""
+    return most is None or sum(size_of(engine.state, s) for s in subproblems) <= most
+
+
+@kernel
+def size_of(state, s):
+    """How many observations a subproblem has."""
+    sub, n = state.subproblems[s], 0
+    for j in range(sub.columns):
+        n += state.blocks[state.cells[sub.cells + j]].size
+    return n
 
 
 def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) -> None:
