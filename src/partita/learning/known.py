@@ -78,7 +78,8 @@ class Known:
     def clusters(self, sampler: Any) -> Integers:
         """The clusters of a sampler that is refined, and constrained until they are as is known."""
         together, apart = [], []
-        for sweeps in (0, 1):
+        rounds = (0, 1, 1) if self.rows else (1,)  # once more, for what constraints have joined or divided
+        for sweeps in rounds:
             sampler.refine(sweeps)
             while any(more := self.broken(sampler.labels_)):
                 together += more[0]

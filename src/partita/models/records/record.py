@@ -177,10 +177,12 @@ class Record(TextModel):
         Examples
         --------
         >>> import partita as pt
-        >>> fragments = [{"name": f"person {k // 2}", "town": "abc"[k % 3]} for k in range(20)]
-        >>> pairs = [(0, 1, True), (1, 2, False), (2, 3, True)]
-        >>> round(pt.Record.infer(fragments).fit_prior(fragments, pairs=pairs).size, 1)
-        2.1
+        >>> fragments = [{"name": f"{'Dr ' * (k % 2)}person {k // 2}"} for k in range(40)]
+        >>> schema = pt.Record({"name": pt.Text()})
+        >>> round(schema.fit_prior(fragments).size)
+        1
+        >>> round(schema.fit_prior(fragments, pairs=[(k, k + 1, True) for k in range(0, 40, 2)]).size)
+        2
         """
         fitted: Record = registry.taught(self, X, labels, **({} if pairs is None else {"pairs": pairs}))
         return fitted
