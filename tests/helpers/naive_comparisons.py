@@ -14,7 +14,7 @@ from tests.helpers import oracle
 from tests.helpers.stretch import Stretch
 
 LEVELS, BOUNDS = 8, [0.15, 0.3, 0.45, 0.6, 0.75, 0.9]
-SHARPNESS, COLUMN, LEAST_COLUMNS, SHAPE = 0.6, 0.5, 0.5, 0.5
+SHARPNESS, COLUMN, LEAST_COLUMNS, SHAPE, CROWDING = 0.6, 0.5, 0.5, 0.5, 0.3
 UNKNOWN = [0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002]
 
 
@@ -192,9 +192,14 @@ def record(records, model):
         for a, value in fragment.pairs:
             said[a][row].add(value)
     mentioned = [[bool(values) for values in of] for of in said]
-    return presence(mentioned, names, model) + sum(
-        attribute_evidence(of, model.attributes[name], sharpness(model))
-        for name, of in zip(names, said, strict=True)
+    crowd = CROWDING * math.lgamma(len(records)) if records else 0.0
+    return (
+        presence(mentioned, names, model)
+        - crowd
+        + sum(
+            attribute_evidence(of, model.attributes[name], sharpness(model))
+            for name, of in zip(names, said, strict=True)
+        )
     )
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import gammaln
 
 import partita as pt
 from partita.models.records import record as columns
@@ -119,13 +120,19 @@ ACTORS = math.log(0.64 / (BY_CHANCE / (18 + 1)))  # no other, which counts as on
 DIFFER = math.log(0.3 / UNKNOWN[0])  # without references: SHAPE / (SHAPE / UNKNOWN)
 
 
+def evidence_of(model, clusters):
+    """log p(c) but for what its size says."""
+    sizes = np.array([len(cluster) for cluster in clusters])
+    return model.log_likelihood(clusters) + settings.CROWDING * gammaln(sizes)
+
+
 def test_numbers_that_can_be_checked_by_hand():
     """Two values say e, and n equal ones n − 1 times as much, whatever q is."""
     clusters = [[POET], [POET] * 2, [POET] * 3, [POET] * 9, [ACTOR] * 2, [POET, ACTOR]]
     expected = [0.0, POETS, 2 * POETS, 8 * POETS, ACTORS, DIFFER]
     for weight in (1.0, 0.5, 0.01):
         model = pt.Record({"job": replace(JOB, weight=weight)}, rate=0)
-        found = model.log_likelihood(clusters)
+        found = evidence_of(model, clusters)
         assert found.tolist() == pytest.approx([weight * e for e in expected], abs=1e-9)
 
 
@@ -136,7 +143,7 @@ def test_several_trees_by_hand():
     poet, actor, differ = (math.exp(q * e) for e in (POETS, ACTORS, DIFFER))
     two_and_one = math.log((2 * poet * differ + differ**2) / 3) / q
     pairs = (math.log(differ) + math.log((poet + differ) / 2) + math.log((actor + differ) / 2)) / q
-    found = model.log_likelihood([[POET, ACTOR, POET], [POET, POET, ACTOR, ACTOR], [ACTOR, POET] * 2])
+    found = evidence_of(model, [[POET, ACTOR, POET], [POET, POET, ACTOR, ACTOR], [ACTOR, POET] * 2])
     assert found.tolist() == pytest.approx([two_and_one, pairs, pairs], abs=1e-9)
 
 
@@ -207,7 +214,7 @@ def test_values_of_one_fragment_are_as_those_of_several(model, one):
         name, value = value.split(" ", 1) if names[a] == "*" else (names[a], value)
         apart.append({name: value})
     if apart:
-        found = model.log_likelihood([[one], apart])
+        found = evidence_of(model, [[one], apart])
         assert found[0] == pytest.approx(found[1], abs=1e-9)
 
 
@@ -409,7 +416,7 @@ def test_to_join_clusters_that_differ_costs_at_least_what_one_pair_costs(cost, a
     """However much they agree within: no tree can do without a pair that differs, and all have fewer that agree."""
     model = of_numbers(cost, alike, weight)
     one, other = ([{"x": x} for x in values] for values in (one, other))
-    first, second, both = model.log_likelihood([one, other, one + other])
+    first, second, both = evidence_of(model, [one, other, one + other])
     assert min(first, second) >= -1e-9
     assert both - first - second <= -weight * cost + 1e-9
 
@@ -422,7 +429,7 @@ def test_evidence_is_at_most_that_of_the_best_pair_for_each_further_value(cost, 
     compared = naive_comparisons.Compared.of(model.attributes["x"])
     texts = [pt.Number().parse(value) for value in values]
     pairs = [compared.evidence(v, w) for v, w in itertools.combinations(texts, 2)]
-    found = model.log_likelihood([[{"x": value} for value in values]])[0]
+    found = evidence_of(model, [[{"x": value} for value in values]])[0]
     n = len(values) - 1
     assert n * min(pairs) - 1e-9 <= found <= n * max(pairs) + 1e-9
 
@@ -443,7 +450,7 @@ def test_agreement_is_bounded_by_how_many_entities_are_known(counts, value, shar
     assert discount_of(np.array(list(counts.values()))) == pytest.approx(d, rel=1e-12)
     assert 0.0 < d < 1.0
     bound = math.log(share * (entities + 1) / (1 - d))
-    found = pt.Record({"x": attribute}, rate=0).log_likelihood([[{"x": value}] * n])[0] / (n - 1)
+    found = evidence_of(pt.Record({"x": attribute}, rate=0), [[{"x": value}] * n])[0] / (n - 1)
     assert found <= bound + 1e-9
     if counts.get(value, 0) <= 2:
         assert found == pytest.approx(bound, abs=1e-9)

@@ -520,7 +520,7 @@ def owner(x):
     return names[x["name"][0]] if "name" in x else "Ada Lovelace"
 
 
-@pytest.mark.parametrize("labels", [[0, 1], [[0]] * 40, [None] * 40, []])
+@pytest.mark.parametrize("labels", [[0, 1], [[0]] * 40, []])
 def test_labels_that_do_not_fit(labels):
     with pytest.raises(ValueError, match="labels"):
         pt.Record(SCHEMA).fit_prior(X, labels)

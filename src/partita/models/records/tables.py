@@ -70,7 +70,7 @@ def new_tables(keeps_sums):
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
     tables.sums = np.zeros(1024 if keeps_sums else 0)
     tables.free = np.full(40, -1, np.int64)
-    tables.groups, tables.found = np.empty((16, 5), np.int64), np.empty((64, 2), np.int64)
+    tables.groups, tables.found = np.empty((16, 5), np.int64), np.empty((64, 3), np.int64)
     tables.chosen = np.empty((64, 3), np.int64)
     tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
     tables.group_of = np.full(16, -1, np.int64)

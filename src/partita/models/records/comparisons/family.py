@@ -23,8 +23,8 @@ log p(c) is the sum over attributes, each with a weight, as columns that go toge
 independent, of what :mod:`.presence` says of the attributes that are mentioned, and of −κ·lgamma(|c|): a Dirichlet
 process gives as much for joining two large clusters as telling their fragments apart costs in one attribute, and with
 weights below 1 that is not always paid. It is a potential, relative to all
-values being strangers, and depends on the set alone: it is computed in the order of the features, whatever the order in
-which fragments came.
+values being strangers, and depends on the set alone, to the last bit: it is computed in an order that follows from what
+the values say, whatever the order in which fragments came, in every process.
 
 Features are numbered through from 1: values, and for each attribute the count of its values and of the fragments that
 mention it. A cluster is a table of counts of them (:mod:`partita.models.records.tables`); beside the count of an
@@ -58,6 +58,7 @@ class ComparisonFamily(NamedTuple):
     items: Integers  # values of the observations, one observation after the other
     kind: Integers  # of each feature: VALUE or TOTAL
     owner: Integers  # of each feature: its attribute
+    rank: Integers  # of each value: where it comes in the order of computation, by what it says
     number: Floats  # of each value: the number that it is, for NEAR and OTHERS
     first: Integers  # of each value: where its parts begin
     last: Integers  # and end
@@ -81,6 +82,7 @@ OF_FIELDS = {
     "items": INTEGERS,
     "kind": INTEGERS,
     "owner": INTEGERS,
+    "rank": INTEGERS,
     "number": FLOATS,
     "first": INTEGERS,
     "last": INTEGERS,

@@ -56,51 +56,55 @@ def forget(family, n_groups):
 
 @inner
 def gather(family, start, capacity):
-    """List a table's values of the attributes that have a group, in ``found``, sorted by group and feature.
+    """List a table's values of the attributes that have a group, in ``found``, sorted by group and rank.
 
-    The order must be that of the features: that of a table depends on how it came about. Returns how many there are.
+    Returns how many there are.
     """
     tables = family.tables
     tables.found = grown_to(tables.found, capacity + 1)
-    pool, owner, kind = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind)
+    pool, owner, kind, rank = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind), borrowed(family.rank)
     found, group_of, n = borrowed(tables.found), borrowed(tables.group_of), np.int64(0)
     for k in range(start, start + capacity):
         v, count = pool[k] >> 32, pool[k] & COUNT
         if count == 0 or kind[v] != VALUE or group_of[owner[v]] < 0:
             continue
-        key, at = (group_of[owner[v]] << 32) + v, n
-        while at > 0 and found[at - 1, 0] > key:
-            found[at, 0], found[at, 1] = found[at - 1, 0], found[at - 1, 1]
+        key, at = (group_of[owner[v]] << 32) + rank[v], n
+        while at > 0 and (found[at - 1, 0] > key or (found[at - 1, 0] == key and found[at - 1, 1] > v)):
+            found[at, 0], found[at, 1], found[at, 2] = found[at - 1, 0], found[at - 1, 1], found[at - 1, 2]
             at -= 1
-        found[at, 0], found[at, 1] = key, count
+        found[at, 0], found[at, 1], found[at, 2] = key, v, count
         n += 1
     return n
 
 
 @inner
 def with_items(family, at, n, g, first, last):
-    """List the values of a group in ``chosen``, with those of an observation's items.
+    """List the values of a group in ``chosen``, with those of an observation's items, sorted by rank.
 
     ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many there are
     in ``chosen``.
     """
-    tables, items = family.tables, borrowed(family.items)
+    tables, items, rank = family.tables, borrowed(family.items), borrowed(family.rank)
     tables.chosen = grown_to(tables.chosen, n + last - first + 1)
     found, chosen, m = borrowed(tables.found), borrowed(tables.chosen), np.int64(0)
     while at < n and found[at, 0] >> 32 == g:
-        chosen[m, 0], chosen[m, 1] = found[at, 0] & COUNT, found[at, 1]
+        chosen[m, 0], chosen[m, 1] = found[at, 1], found[at, 2]
         at += 1
         m += 1
     for k in range(first, last):
-        place = m
-        while place > 0 and chosen[place - 1, 0] >= items[k]:
+        v, place = items[k], m
+        while place > 0 and rank[chosen[place - 1, 0]] > rank[v]:
             place -= 1
-        if place < m and chosen[place, 0] == items[k]:
-            chosen[place, 1] += 1
+        same = place - 1
+        while same >= 0 and rank[chosen[same, 0]] == rank[v] and chosen[same, 0] > v:
+            same -= 1
+        if same >= 0 and chosen[same, 0] == v:
+            chosen[same, 1] += 1
             continue
+        place = same + 1
         for i in range(m, place, -1):
             chosen[i, 0], chosen[i, 1] = chosen[i - 1, 0], chosen[i - 1, 1]
-        chosen[place, 0], chosen[place, 1] = items[k], 1
+        chosen[place, 0], chosen[place, 1] = v, 1
         m += 1
     return at, m
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class ComparedValues(Numbered):
         super().__init__(attributes)
         self.sharpness = sharpness
         self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
-        self.numbers = Growing(np.float64, 1)
+        self.rank, self.numbers = Growing(np.int64, 1), Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
         self.grams, self.weights = Growing(np.int64), Growing(np.float64)
         self.log_u = Growing(np.float64, LEVELS)
@@ -58,8 +59,9 @@ class ComparedValues(Numbered):
                 self.others += (attribute.family(),)
         self.references = [References(self, a) for a in range(len(attributes))]
 
-    def _new(self, kind: int, owner: int, number: float = 0.0) -> int:
+    def _new(self, kind: int, owner: int, number: float = 0.0, rank: int = 0) -> int:
         self.kind.append(kind)
+        self.rank.append(rank)
         self.owner.append(owner)
         self.numbers.append(number)
         self.first.append(self.grams.n)
@@ -81,7 +83,7 @@ class ComparedValues(Numbered):
         if known is not None:
             return known
         attribute = self.attributes[a]
-        feature = self._new(VALUE, a, attribute.number(value))
+        feature = self._new(VALUE, a, attribute.number(value), crc32(value.encode("utf-8", "surrogatepass")))
         self.ids[a][value] = feature
         grams, weights = self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
         self.grams.extend(grams)
@@ -98,6 +100,7 @@ class ComparedValues(Numbered):
             items=self.items.used,
             kind=self.kind.used,
             owner=self.owner.used,
+            rank=self.rank.used,
             number=self.numbers.used,
             first=self.first.used,
             last=self.last.used,
