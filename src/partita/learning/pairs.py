@@ -1,9 +1,7 @@
-"""Clusters of a sample of records by all its pairs: what learning the prior of records goes by.
+"""What pairs of records of a sample, and pairs of their values, have in common: what learning records counts.
 
-Everything here is dense: each attribute has a matrix of how alike its distinct values are, another of what that is
-worth, and a record meets all others, under a Dirichlet process. The potential of a cluster is a cheaper one than that of
-:mod:`partita.models.records.comparisons.family`, (2/n)^p times the sum over its pairs, which also joins more readily:
-fragments of an entity that stay apart would teach that strangers agree.
+Everything here is dense: each attribute has a matrix of how alike its distinct values are, and another of what that is
+worth.
 """
 
 from __future__ import annotations
@@ -17,9 +15,6 @@ from partita._core.kernel import inner, kernel
 from partita._core.typing import Integers
 from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.comparisons.similarity import level
-
-
-POWER = 0.65  # of the size of a cluster in the potential that learning goes by
 
 
 class Sample(NamedTuple):
@@ -153,8 +148,8 @@ def sum_evidence(sample, evidence, first, second, limit, least, moments):
 
 @kernel
 def agreements(sample, least, counts):
-    """Of each attribute: how many pairs of records speak of it, and how many agree, at a level of at least ``least``."""
-    for x in range((sample.starts.shape[0] - 1)):
+    """Of each attribute: how many pairs of records speak of it, and how many are alike to at least a level."""
+    for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
             i, i_end = sample.starts[x], sample.starts[x + 1]
             j, j_end = sample.starts[y], sample.starts[y + 1]
@@ -190,7 +185,7 @@ def count_akin(sample, least, information, enough):
     Attributes count by how many pairs differ in them, 1 − exp(−information): a constant one for nothing.
     """
     found = 0
-    for x in range((sample.starts.shape[0] - 1)):
+    for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
             i, i_end = sample.starts[x], sample.starts[x + 1]
             j, j_end = sample.starts[y], sample.starts[y + 1]

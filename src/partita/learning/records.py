@@ -5,15 +5,11 @@ clusters u, how alike those of strangers are; in how many entities each value oc
 evidence goes together among strangers (a city and its postcodes) count for less: with correlations ρ the weight of a
 column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included.
 
-Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points, since
-what is taken for strangers makes agreement look common, and so all alone stays alone. So it begins with several
-guesses of how many records an entity has, s, under which a value of so many others is no coincidence, and the
-likeliest outcome is kept: the one with the highest
-
-    J = log p(partition) + Σ_a w_a·[evidence of the clusters + Σ_records log(share of entities that have its value)].
-
-The guesses are multiples of how often values repeat, in the median attribute: in a table without duplicates that is
-hardly ever.
+Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points: fragments
+of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all in one stay
+together. So it begins with a guess of how many records an entity has, from the pairs that agree in as many attributes as
+they differ in (:meth:`Learner.akin`): a value that so many have is no coincidence. m begins with, and stays near, what
+it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations
@@ -48,7 +44,9 @@ from partita.smc.sampler import SplitSMC
 
 SAMPLE = 1000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
-GUESS = 0.33
+GUESS = (
+    0.33  # of the others that a record seems to have are in its entity: most pairs are in a few large ones
+)
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
@@ -56,7 +54,8 @@ TURNS = 4  # of clustering and learning
 PARTICLES = 5  # of the sampler that clusters
 BELIEF = 100.0  # comparisons behind the prior of m
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
-OF_FACTS = (0.3, 0.035, 0.035, 0.045, 0.04, 0.03, 0.015, 0.5)  # m of what few records mention, if nothing is known
+# How alike the values of an entity are in what few records mention, if nothing is known:
+OF_FACTS = (0.3, 0.035, 0.035, 0.045, 0.04, 0.03, 0.015, 0.5)
 CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
@@ -139,7 +138,9 @@ def learnt(
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         chosen = references(clusters[a])
         fitted[name] = replace(
-            attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(clusters[a]),
+            attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(
+                clusters[a]
+            ),
             agreement=tuple(agreement[a].tolist()),
             weight=float(weights[a]),
             references=chosen,
@@ -182,9 +183,15 @@ class Learner:
         reader = Record(dict(zip(names, attributes, strict=True)))
         reader.check(1)
         vocabulary, ids = reader._vocabulary, [dict[str, int]() for _ in attributes]
-        items = [(row, a, ids[a].setdefault(value, len(ids[a]))) for row, said in enumerate(pairs) for a, value in said]
+        items = [
+            (row, a, ids[a].setdefault(value, len(ids[a])))
+            for row, said in enumerate(pairs)
+            for a, value in said
+        ]
         self.record, self.attribute, self.value = np.array(items, np.int64).reshape(-1, 3).T.copy()
-        features = [np.array([vocabulary.value(a, value) for value in own], np.int64) for a, own in enumerate(ids)]
+        features = [
+            np.array([vocabulary.value(a, value) for value in own], np.int64) for a, own in enumerate(ids)
+        ]
         distinct = np.array([len(own) for own in ids], np.int64)
         offset = np.concatenate([[0], np.cumsum(distinct**2)])
         levels = np.zeros(offset[-1], np.int8)
@@ -243,7 +250,7 @@ class Learner:
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
         first, second = first[strangers], second[strangers]
-        at_random, usual = self.mean_evidence(evidence, first, second, 0)
+        usual = self.mean_evidence(evidence, first, second, 0)[1]
         alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM)
         order = np.argsort(labels, kind="stable")
         first, second = order[:-1], order[1:]

@@ -15,8 +15,8 @@ so that they make up a tree. As nobody knows which, the evidence of n values is 
 
 which is a determinant (Kirchhoff 1847; :func:`.values.evidence`). Of two values it is e itself, of n equal ones n − 1
 times as much: joining two clusters says once that they agree, however large they are, and once that they differ. With
-q = 1 it is a mixture, which forgives an entity with two values half of its pairs; with q near 0 it is n − 1 times the mean
-of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so that this
+q = 1 it is a mixture, which forgives an entity with two values half of its pairs; with q near 0 it is n − 1 times the
+mean of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so that this
 is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
 
 log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
@@ -46,7 +46,9 @@ LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
 SHARPNESS = 0.6  # q of one column
 CROWDING = 0.3  # κ: what of the Dirichlet process's lgamma(|c|) is taken back
-SAME, ALIKE, NEAR, OTHERS = range(4)  # how values are compared: equality, texts, numbers; or by a kernel of its own
+SAME, ALIKE, NEAR, OTHERS = range(
+    4
+)  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
 VALUE, TOTAL = range(2)  # kinds of features
@@ -114,4 +116,3 @@ COMPARISON_FAMILY = family_type(types.Tuple(()))
 def _type_of_family(value, context):
     """The same for most, so that a call need not look at every field: that takes longer than most calls."""
     return COMPARISON_FAMILY if not value.others else family_type(typeof(value.others))
-

@@ -7,7 +7,15 @@ import numpy as np
 from partita._core.kernel import borrowed, inner, shared
 from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import presence_gain
-from partita.models.records.comparisons.values import choose, evidence, forget, gather, others_gain, prepare, with_items
+from partita.models.records.comparisons.values import (
+    choose,
+    evidence,
+    forget,
+    gather,
+    others_gain,
+    prepare,
+    with_items,
+)
 from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, count_of, slot_of
 
 

@@ -18,7 +18,9 @@ def log_marginal(family, statistics, c, size, d):
     """log p(c) of the cluster's row."""
     pool, sums, totals = family.tables.pool, family.tables.sums, family.totals
     start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])
-    total = weigh_types(pool, totals, family.presence, statistics, c, size) - family.crowding * math.lgamma(max(size, 1))
+    total = weigh_types(pool, totals, family.presence, statistics, c, size) - family.crowding * math.lgamma(
+        max(size, 1)
+    )
     for a in range(totals.shape[0]):  # in this order, that of the table depends on how it came about
         n = count_of(pool, start, capacity, totals[a, VALUES])
         if n == 0:

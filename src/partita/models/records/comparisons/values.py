@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import overload
 
 from partita._core.kernel import INNER, borrowed, inner
-from partita.models.records.comparisons.family import OTHERS, VALUE
+from partita.models.records.comparisons.family import VALUE
 from partita.models.records.comparisons.similarity import affinity
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
@@ -62,7 +62,12 @@ def gather(family, start, capacity):
     """
     tables = family.tables
     tables.found = grown_to(tables.found, capacity + 1)
-    pool, owner, kind, rank = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind), borrowed(family.rank)
+    pool, owner, kind, rank = (
+        borrowed(tables.pool),
+        borrowed(family.owner),
+        borrowed(family.kind),
+        borrowed(family.rank),
+    )
     found, group_of, n = borrowed(tables.found), borrowed(tables.group_of), np.int64(0)
     for k in range(start, start + capacity):
         v, count = pool[k] >> 32, pool[k] & COUNT
@@ -81,8 +86,8 @@ def gather(family, start, capacity):
 def with_items(family, at, n, g, first, last):
     """List the values of a group in ``chosen``, with those of an observation's items, sorted by rank.
 
-    ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many there are
-    in ``chosen``.
+    ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many are in
+    ``chosen``.
     """
     tables, items, rank = family.tables, borrowed(family.items), borrowed(family.rank)
     tables.chosen = grown_to(tables.chosen, n + last - first + 1)
@@ -114,8 +119,8 @@ def evidence(family, a, m):
     """What m values of an attribute, in ``chosen`` with their counts, say: the mean over all trees that join them.
 
     Equal values are taken together. With n_v of the value v, weights A_vw = exp(q·e(v, w)) and S_v = Σ_w n_w·A_vw, all
-    trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values with the weights n_v·n_w·A_vw. That
-    is a determinant (Kirchhoff), here by taking out one value after the other and joining its neighbours: nothing is
+    trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values, weighted by n_v·n_w·A_vw. That is
+    a determinant (Kirchhoff), here by taking out one value after the other and joining its neighbours: nothing is
     subtracted, so nothing is lost.
     """
     tables, q = family.tables, family.sharpness

@@ -43,10 +43,14 @@ class ComparedValues(Numbered):
         self.ids: list[dict[str, int]] = [{} for _ in attributes]
         self.parts: list[dict[str, int]] = [{} for _ in attributes]
         self._new(TOTAL, 0)  # of mentions
-        self.totals = np.array([[self._new(TOTAL, a) for _ in range(2)] for a in range(len(attributes))], np.int64)
+        self.totals = np.array(
+            [[self._new(TOTAL, a) for _ in range(2)] for a in range(len(attributes))], np.int64
+        )
         self.totals = self.totals.reshape(-1, 2)
         self.presence = presence
-        self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(-1, LEVELS)
+        self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(
+            -1, LEVELS
+        )
         for row, attribute in zip(self.log_m, attributes, strict=True):
             leave_out(row, attribute.neutral)
         self.strength = np.array([attribute.weight for attribute in attributes], np.float64)
@@ -73,7 +77,9 @@ class ComparedValues(Numbered):
     def vector(self, a: int, value: str) -> tuple[Any, Floats]:
         """The numbers of a value's parts, ascending, and what each counts."""
         known = self.parts[a]
-        weights = {known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()}
+        weights = {
+            known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()
+        }
         grams = np.array(sorted(weights), np.int64)
         return grams, np.array([weights[gram] for gram in grams.tolist()], np.float64)
 
@@ -85,7 +91,9 @@ class ComparedValues(Numbered):
         attribute = self.attributes[a]
         feature = self._new(VALUE, a, attribute.number(value), crc32(value.encode("utf-8", "surrogatepass")))
         self.ids[a][value] = feature
-        grams, weights = self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
+        grams, weights = (
+            self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
+        )
         self.grams.extend(grams)
         self.weights.extend(weights)
         self.last.array[feature] = self.grams.n
@@ -182,7 +190,8 @@ class References:
             total = np.zeros(LEVELS)
             nothing = (np.empty(0, np.int64), np.empty(0))
             for k, value in enumerate(given):
-                total += self.counts(value, self.numbers[k], *(vectors[k] if vectors else nothing), itself=1.0)
+                grams, weights = vectors[k] if vectors else nothing
+                total += self.counts(value, self.numbers[k], grams, weights, itself=1.0)
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
     def counts(self, value: str, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
@@ -207,5 +216,7 @@ class References:
         found = self.counts(value, number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
-            shares[-1] = (max(self.holders.get(value, 0.0) - 1.0, 1.0) - self.discount) / (self.entities + 1.0)
+            shares[-1] = (max(self.holders.get(value, 0.0) - 1.0, 1.0) - self.discount) / (
+                self.entities + 1.0
+            )
         return shares
