@@ -5,11 +5,11 @@ clusters u, how alike those of strangers are; in how many entities each value oc
 evidence goes together among strangers (a city and its postcodes) count for less: with correlations ρ the weight of a
 column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included.
 
-Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points: fragments
-of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all in one stay
-together. So it begins with a guess of how many records an entity has, from the pairs that agree in as many attributes as
-they differ in (:meth:`Learner.akin`): a value that so many have is no coincidence. m begins with, and stays near, what
-it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
+Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points:
+fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
+in one stay together. So it begins with a guess of how many records an entity has, from the pairs that agree in as
+many attributes as they differ in (:meth:`Learner.akin`): a value that so many have is no coincidence. m begins with,
+and stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ so that they make up a tree. As nobody knows which, the evidence of n values is 
 which is a determinant (Kirchhoff 1847; :func:`.values.evidence`). Of two values it is e itself, of n equal ones n − 1
 times as much: joining two clusters says once that they agree, however large they are, and once that they differ. With
 q = 1 it is a mixture, which forgives an entity with two values half of its pairs; with q near 0 it is n − 1 times the
-mean of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so that this
-is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
+mean of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so
+that this is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
 
 log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
 independent, of what :mod:`.presence` says of the attributes that are mentioned, and of −κ·lgamma(|c|): a Dirichlet

@@ -118,10 +118,10 @@ def with_items(family, at, n, g, first, last):
 def evidence(family, a, m):
     """What m values of an attribute, in ``chosen`` with their counts, say: the mean over all trees that join them.
 
-    Equal values are taken together. With n_v of the value v, weights A_vw = exp(q·e(v, w)) and S_v = Σ_w n_w·A_vw, all
-    trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values, weighted by n_v·n_w·A_vw. That is
-    a determinant (Kirchhoff), here by taking out one value after the other and joining its neighbours: nothing is
-    subtracted, so nothing is lost.
+    Equal values are taken together. With n_v of the value v, weights A_vw = exp(q·e(v, w)) and S_v = Σ_w
+    n_w·A_vw, all trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values, weighted by
+    n_v·n_w·A_vw. That is a determinant (Kirchhoff), here by taking out one value after the other and joining its
+    neighbours: nothing is subtracted, so nothing is lost.
     """
     tables, q = family.tables, family.sharpness
     chosen, n = borrowed(tables.chosen), np.int64(0)
