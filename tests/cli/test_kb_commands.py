@@ -359,12 +359,13 @@ def test_labels(kb, tmp_path):
 # ---------------------------------------------------------------------- correcting
 
 
-def test_uncertain_asks_of_the_two_johns(kb):
-    found = lines("uncertain", kb, "--limit", 1)
-    assert len(found) == 1
-    assert {found[0]["first"], found[0]["second"]} <= {"14", "15", "16", "17", "18"}
+def test_uncertain_asks_of_the_two_johns_too(kb):
+    found = lines("uncertain", kb)
+    assert lines("uncertain", kb, "--limit", 1) == found[:1]
+    assert {"14", "15"} in [{question["first"], question["second"]} for question in found]
     text = run("uncertain", kb)
-    assert f"Are {found[0]['first']} and {found[0]['second']} the same?" in text
+    for question in found[:3]:
+        assert f"Are {question['first']} and {question['second']} the same?" in text
     assert "Seattle" in text
 
 

@@ -56,6 +56,7 @@ from numba.np.arrayobj import make_array
 PACKAGE = Path(__file__).parent.parent
 COMPILED = (
     "_core",
+    "learning",
     "models",
     "smc",
     "offline",

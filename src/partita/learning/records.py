@@ -51,6 +51,7 @@ AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
 TURNS = 4  # of clustering and learning
+ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
 PARTICLES = 5  # of the sampler that clusters
 BELIEF = 100.0  # comparisons behind the prior of m
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
@@ -84,6 +85,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     learner = Learner(names, with_counts, own)
     drawn = np.isin(rows, seeds)
     if everything:
+        learner.says_one_thing = False
         found = np.unique(known.group, return_inverse=True)[1]
     else:
         sample, mentioned = [fragments[row] for row in rows], learner.present.mean(axis=0)
@@ -138,9 +140,11 @@ def learnt(
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         chosen = references(clusters[a])
         fitted[name] = replace(
-            attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(
-                clusters[a]
-            ),
+            attribute.with_corpus(
+                dict.fromkeys(occurrences[a], 1.0)
+                if learner.says_one_thing
+                else counts_among_entities(occurrences[a], clusters[a])
+            ).learnt_from(clusters[a]),
             agreement=tuple(agreement[a].tolist()),
             weight=float(weights[a]),
             references=chosen,
@@ -166,7 +170,12 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]]) -
         own = others * mentioned[a] * REPEATED
         chosen = references([Counter({value: 1}) for value in occurrences[a].elements()])
         fitted[name] = replace(
-            attribute.with_corpus({value: max(n - own, 2.0) for value, n in occurrences[a].items()}),
+            attribute.with_corpus(
+                {
+                    value: 1.0 if learner.says_one_thing else max(n - own, 2.0)
+                    for value, n in occurrences[a].items()
+                }
+            ),
             weight=weight,
             references=chosen,
             kin=len(chosen) * (1.0 + others) / learner.n,
@@ -203,6 +212,8 @@ class Learner:
         self.of = [np.flatnonzero(self.attribute == a) for a in range(self.n_attributes)]
         self.present = np.zeros((self.n, self.n_attributes))
         self.present[self.record, self.attribute] = 1.0
+        # Then nothing can tell namesakes from the same again, and the same again is what people expect.
+        self.says_one_thing = float(self.present.sum(axis=1).mean()) <= ONE_THING
 
     # ------------------------------------------------------------------ learning
 

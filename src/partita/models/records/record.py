@@ -57,11 +57,12 @@ class Record(TextModel):
     Examples
     --------
     >>> import partita as pt
-    >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": "Charles Babbage"},
-    ...              {"name": "A. Lovelace", "born": 1815}, {"name": ["Babbage", "Charles Babbage"]}]
+    >>> fragments = [{"name": "Ada Lovelace", "born": "1815-12-10"}, {"name": ["Babbage", "Charles Babbage"]},
+    ...              {"name": "Ada Lovelace", "born": 1815}, {"name": "Charles Babbage", "born": "1791-12-26"},
+    ...              {"name": "Charles Babage", "born": "1791-12-26"}]
     >>> model = pt.Record({"name": pt.Text(), "born": pt.Date()}).fit_prior(fragments)
-    >>> pt.SplitSMC(model, alpha=0.2).fit_predict(fragments)
-    array([0, 1, 0, 1])
+    >>> pt.SplitSMC(model, alpha=1.0).fit_predict(fragments)
+    array([0, 1, 0, 1, 1])
     """
 
     family_class = ComparisonFamily
