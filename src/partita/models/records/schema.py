@@ -194,6 +194,11 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             attributes[name] = None
             continue
         given = dict(table)
+        if "references" not in given:
+            raise ValueError(
+                f"attribute {name!r} was learnt by a version of Partita that weighed evidence in another way; learn it "
+                "again from the data (fit_prior, or partita build)"
+            )
         counts, references, kin = given.pop("corpus"), given.pop("references"), given.pop("kin")
         noted = noted_from(name, given.pop("noted", None))  # which models of before do not have
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
