@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import partita.kb
 import partita.neural
 from partita.cli import app
+from partita.kb import ingest
 from partita.kb.language import Network
 from partita.kb.queries.explain import NETWORK
 from partita.neural.jsonlm import Pool
@@ -31,6 +32,12 @@ def distinct(n):
 ROWS, TRUTH = distinct(60)
 FIRST, REST = ROWS[:40], ROWS[40:]
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in FIRST[:8:4]]
+
+
+@pytest.fixture(autouse=True)
+def never_again(monkeypatch):
+    """Records are looked at again as they come, a language model's fragments are not: that would take too long."""
+    monkeypatch.setattr(ingest, "STRIDE", 1000)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
 from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
+from partita.models.records.comparisons.family import CROWDING
 from tests.helpers.effort import examples
 from tests.helpers.people import fragments
 
@@ -95,7 +96,8 @@ def test_each_step_by_itself():
             for data in (rows, less)
         )
         assert steps.get(name, 0.0) == pytest.approx(with_it - without, abs=1e-9)
-    sizes = [sum(math.log(alpha) + gammaln(len(c)) for c in clusters) for clusters in (joined, apart)]
+    own = 1.0 - CROWDING
+    sizes = [sum(math.log(alpha) + own * gammaln(len(c)) for c in clusters) for clusters in (joined, apart)]
     assert steps[PRIOR] == pytest.approx(sizes[0] - sizes[1], abs=1e-9)
 
 

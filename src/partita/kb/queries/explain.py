@@ -167,7 +167,10 @@ def waterfall(
     """The difference of two clusterings' scores, step by step; attributes by the size of their evidence."""
     model, log_alpha = clustering.model, math.log(clustering.engine.alpha)
     signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
-    prior = sum(sign * (log_alpha + math.lgamma(len(cluster))) for cluster, sign in signs)
+    prior = sum(
+        sign * (log_alpha + math.lgamma(len(cluster)) + model.log_size(len(cluster)))
+        for cluster, sign in signs
+    )
     kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
     evidence = {}
     for name in model.numbers:
@@ -209,6 +212,7 @@ def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster])
     some = [k for k, cluster in enumerate(clusters) if cluster & speaking.keys()]
     said = [[speaking[x] for x in sorted(clusters[k] & speaking.keys())] for k in some]
     scores[some] = Record(model.attributes, 0.0, model.presence).log_likelihood(said)
+    scores[some] -= [model.log_size(len(part)) for part in said]
     return scores
 
 

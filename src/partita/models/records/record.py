@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
-from partita.models.records.comparisons.family import SHARPNESS
+from partita.models.records.comparisons.family import CROWDING, SHARPNESS
 from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
@@ -245,6 +245,10 @@ class Record(TextModel):
 
     def width(self, n_features: int) -> int:
         return WIDTH + len(self._vocabulary.presence)
+
+    def log_size(self, size: int) -> float:
+        """What the number of fragments adds to log p(c)."""
+        return -CROWDING * float(gammaln(size))
 
     def log_presence(self, mentions: Integers, size: int) -> float:
         """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).
