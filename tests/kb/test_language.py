@@ -83,18 +83,19 @@ def together(kb):
 
 
 def agree(one, two):
-    """The same entities, events and probabilities; rounding may order what is equal otherwise."""
+    """The same entities, events and probabilities; of two particles that are as likely rounding may drop either."""
     mine, theirs = ({e.id: (e.name, e.fragments) for e in kb.entities()} for kb in (one, two))
     assert mine == theirs
     events = [[(e.kind, e.entity, e.other, e.fragment) for e in kb.events()] for kb in (one, two)]
     assert events[0] == events[1]
-    np.testing.assert_allclose(together(one), together(two), atol=1e-6)
+    np.testing.assert_allclose(together(one), together(two), atol=1e-3)
 
 
 # ---------------------------------------------------------------------- as records do
 
 
-def test_it_clusters_as_records_do(both, lm):
+def test_it_clusters_as_records_do(both_with_all, lm):
+    both = both_with_all
     agree(*both)
     assert lm.asked > len(FIRST)
     for kb in both:
@@ -176,8 +177,8 @@ def test_to_read_takes_no_network(both, lm, tmp_path, monkeypatch):
     assert lm.asked == asked
 
 
-def test_questions_and_judgements_of_a_reopened_one(both, tmp_path):
-    one, two = both
+def test_questions_and_judgements_of_a_reopened_one(both_with_all, tmp_path):
+    one, two = both_with_all
     two.close()
     with partita.kb.open(tmp_path / "jsonlm.db") as two:
         mine, theirs = one.uncertain(5), two.uncertain(5)
@@ -302,7 +303,8 @@ def test_without_the_extra_nothing_is_begun(tmp_path, monkeypatch):
     assert not target.exists()
 
 
-def test_a_network_that_fails_leaves_all_as_it_was(both, lm):
+def test_a_network_that_fails_leaves_all_as_it_was(both_with_all, lm):
+    both = both_with_all
     _, kb = both
     before = {entity.id: entity.fragments for entity in kb.entities()}
 
