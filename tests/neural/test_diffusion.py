@@ -178,10 +178,11 @@ def test_dropout_is_for_training_only():
 def test_the_exact_trace_is_the_sum_of_all_derivatives(size, room):
     sets = padded(np.random.default_rng(size).normal(size=(size, 2)), room)
     units = jnp.eye(2 * room).reshape(-1, room, 2)[: 2 * size]
+    network = untrained().network  # made here, for a program may not be made within another
 
     @QUICKLY
     def traces(u):
-        arguments = untrained().network, frame(), sets
+        arguments = network, frame(), sets
         ends = [
             jax.vmap(lambda unit, h=h: jnp.sum(unit * velocity(*arguments, sets.points + h * unit, u)))(units)
             for h in (3e-3, -3e-3)
@@ -199,10 +200,11 @@ def test_estimates_of_the_trace_have_it_as_their_mean():
     sets = padded(np.random.default_rng(5).normal(size=(3, 2)), 4)
     signs = np.zeros((64, 4, 2), np.float32)
     signs[:, :3] = np.array(list(itertools.product([-1.0, 1.0], repeat=6))).reshape(64, 3, 2)  # all there are
+    network = untrained().network
 
     @QUICKLY
     def traces(u):
-        arguments = untrained().network, frame(), sets, sets.points, u
+        arguments = network, frame(), sets, sets.points, u
         return jax.vmap(lambda probe: estimated_trace(*arguments, probe[None]))(signs), full_trace(*arguments)
 
     for u in (-3.0, 0.0):
