@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.common_sense import run
 from benchmarks.scenarios import CASES, COPIES, COPY_CASES, LARGE, choices, copies_of
-from tests.helpers.effort import effort
+from tests.helpers.effort import LONG, effort
 
 COMMON_NAMES = 1  # the seed of names that people share
 SMALL = dict(copies_of(columns, 20, COPIES[k % 3]) for k, columns in enumerate(choices()))
@@ -22,7 +22,7 @@ MISSED = {
 
 def marked(name, *values):
     """A case, or one of which it is known that it fails, and will be noticed when it no longer does."""
-    wrong = pytest.mark.xfail(strict=len(effort([0], [0, 1])) == 1, reason="the answer is still wrong")
+    wrong = pytest.mark.xfail(strict=not LONG, reason="the answer is still wrong")
     return pytest.param(*values, name, marks=[wrong] if name in MISSED else [], id=name)
 
 

@@ -97,7 +97,9 @@ def known_of(n: int, labels: Any = None, pairs: Any = None) -> Known:
     order = labelled[np.argsort(codes[labelled], kind="stable")]
     chained = [(i, j) for i, j in pairwise(order.tolist()) if codes[i] == codes[j]]
     group = joined(n, chained + [(i, j) for i, j, same in answers if same])
-    rows = [row for i, j, _ in answers for row in (i, j)] + whole_clusters(order, codes)
+    rows = [row for i, j, _ in answers for row in (i, j)] + np.concatenate(
+        clusters_at_random(order, codes)
+    ).tolist()
     rows = list(dict.fromkeys(rows))
     known, label = np.full(n, UNKNOWN), dict[int, int]()
     known[rows] = group[rows]
@@ -167,8 +169,16 @@ def joined(n: int, edges: list[tuple[int, int]]) -> Integers:
     return found
 
 
-def whole_clusters(order: Integers, codes: Integers) -> list[int]:
-    """Rows that are sorted by their labels, cluster by cluster, in a random order of clusters."""
-    of_clusters = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    drawn = np.random.default_rng(0).permutation(len(of_clusters))
-    return [row for c in drawn.tolist() for row in of_clusters[c].tolist()]
+def clusters_at_random(order: Integers, codes: Integers, rng: np.random.Generator) -> list[Integers]:
+    """The clusters of rows that are sorted by their codes, in random order."""
+    clusters = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return [clusters[c] for c in rng.permutation(len(clusters)).tolist()]
+
+
+def whole_clusters(codes: Integers, most: int, rng: np.random.Generator) -> Integers:
+    """Rows of whole clusters drawn at random, ``most`` at most unless the first has more."""
+    rows: list[int] = []
+    for cluster in clusters_at_random(np.argsort(codes, kind="stable"), codes, rng):
+        if not rows or len(rows) + len(cluster) <= most:
+            rows += cluster.tolist()
+    return np.array(sorted(rows))

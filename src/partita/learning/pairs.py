@@ -6,7 +6,6 @@ worth.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,11 +25,6 @@ class Sample(NamedTuple):
     distinct: Integers  # of each attribute: how many values it has
     offset: Integers  # of each attribute: where its matrices begin
     levels: Any  # of each attribute and pair of values
-
-    @property
-    def n(self) -> int:
-        """The number of records."""
-        return len(self.starts) - 1
 
 
 @kernel
@@ -99,83 +93,73 @@ def write_evidence(sample, a, log_m, log_u, out):
             out[offset + v * n + w] = log_m[at] - max(log_u[v, at], log_u[w, at])
 
 
+@inner
+def meet(sample, x, y, both):
+    """List the attributes that two records mention; returns how many.
+
+    ``both`` gets of each its number, where the items of the first record begin and end, where those of the second do,
+    and how alike the two are at best.
+    """
+    i, i_end = sample.starts[x], sample.starts[x + 1]
+    j, j_end = sample.starts[y], sample.starts[y + 1]
+    n = np.int64(0)
+    while i < i_end and j < j_end:
+        a = sample.attribute[i]
+        if a < sample.attribute[j]:
+            i += 1
+        elif a > sample.attribute[j]:
+            j += 1
+        else:
+            both[n, 0], both[n, 1], both[n, 3], both[n, 5] = a, i, j, 0
+            while i < i_end and sample.attribute[i] == a:
+                i += 1
+            while j < j_end and sample.attribute[j] == a:
+                j += 1
+            both[n, 2], both[n, 4] = i, j
+            for p in range(both[n, 1], i):
+                at = sample.offset[a] + sample.value[p] * sample.distinct[a]
+                for q in range(both[n, 3], j):
+                    both[n, 5] = max(both[n, 5], sample.levels[at + sample.value[q]])
+            n += 1
+    return n
+
+
 @kernel
-def sum_evidence(sample, evidence, first, second, limit, least, moments):
-    """Sums over pairs of records: of those alike in an attribute a, how many speak of b,
-    and Σ e_b, Σ e_b² and Σ e_a·e_b of what they say.
+def sum_evidence(sample, evidence, first, second, limit, least, counts, sums):
+    """Over pairs of records: of those alike in an attribute a, how many speak of b, and the sum of what b says.
 
     Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
     Pairs of which all say more than ``limit`` are left out: they may be no strangers.
     """
-    n_attributes = moments.shape[1]
-    found, said = np.empty(n_attributes, np.int64), np.empty(n_attributes)
-    alike = np.empty(n_attributes, np.int64)
+    both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
     for k in range(first.shape[0]):
-        i, i_end = sample.starts[first[k]], sample.starts[first[k] + 1]
-        j, j_end = sample.starts[second[k]], sample.starts[second[k] + 1]
-        n, every = 0, 0.0
-        while i < i_end and j < j_end:
-            a = sample.attribute[i]
-            if a < sample.attribute[j]:
-                i += 1
-            elif a > sample.attribute[j]:
-                j += 1
-            else:
-                i_last, j_last, total, best = i, j, 0.0, 0
-                while i_last < i_end and sample.attribute[i_last] == a:
-                    i_last += 1
-                while j_last < j_end and sample.attribute[j_last] == a:
-                    j_last += 1
-                for p in range(i, i_last):
-                    at = sample.offset[a] + sample.value[p] * sample.distinct[a]
-                    for q in range(j, j_last):
-                        total += evidence[at + sample.value[q]]
-                        best = max(best, sample.levels[at + sample.value[q]])
-                found[n], said[n], alike[n] = a, total / ((i_last - i) * (j_last - j)), best
-                every += said[n]
-                n += 1
-                i, j = i_last, j_last
+        n, every = meet(sample, first[k], second[k], both), 0.0
+        for p in range(n):
+            a, total = both[p, 0], 0.0
+            for i in range(both[p, 1], both[p, 2]):
+                at = sample.offset[a] + sample.value[i] * sample.distinct[a]
+                for j in range(both[p, 3], both[p, 4]):
+                    total += evidence[at + sample.value[j]]
+            said[p] = total / ((both[p, 2] - both[p, 1]) * (both[p, 4] - both[p, 3]))
+            every += said[p]
         if every > limit:
             continue
         for p in range(n):
-            if alike[p] >= least:
+            if both[p, 5] >= least:
                 for q in range(n):
-                    moments[0, found[p], found[q]] += 1.0
-                    moments[1, found[p], found[q]] += said[q]
-                    moments[2, found[p], found[q]] += said[q] * said[q]
-                    moments[3, found[p], found[q]] += said[p] * said[q]
+                    counts[both[p, 0], both[q, 0]] += 1.0
+                    sums[both[p, 0], both[q, 0]] += said[q]
 
 
 @kernel
 def agreements(sample, least, counts):
     """Of each attribute: how many pairs of records speak of it, and how many are alike to at least a level."""
+    both = np.empty((counts.shape[0], 6), np.int64)
     for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
-            i, i_end = sample.starts[x], sample.starts[x + 1]
-            j, j_end = sample.starts[y], sample.starts[y + 1]
-            while i < i_end and j < j_end:
-                a = sample.attribute[i]
-                if a < sample.attribute[j]:
-                    i += 1
-                elif a > sample.attribute[j]:
-                    j += 1
-                else:
-                    best, i, j = best_level(sample, a, i, i_end, j, j_end)
-                    counts[a, 0] += 1.0
-                    counts[a, 1] += best >= least
-
-
-@inner
-def best_level(sample, a, i, i_end, j, j_end):
-    """How alike the values of an attribute are that two records have; and where those of the next begin."""
-    best, q = np.int64(0), j
-    while i < i_end and sample.attribute[i] == a:
-        q, at = j, sample.offset[a] + sample.value[i] * sample.distinct[a]
-        while q < j_end and sample.attribute[q] == a:
-            best = max(best, np.int64(sample.levels[at + sample.value[q]]))
-            q += 1
-        i += 1
-    return best, i, q
+            for p in range(meet(sample, x, y, both)):
+                counts[both[p, 0], 0] += 1.0
+                counts[both[p, 0], 1] += both[p, 5] >= least
 
 
 @kernel
@@ -184,24 +168,15 @@ def count_akin(sample, least, information, enough):
 
     Attributes count by how many pairs differ in them, 1 − exp(−information): a constant one for nothing.
     """
-    found = 0
+    both, differ, found = np.empty((information.shape[0], 6), np.int64), 1.0 - np.exp(-information), 0
     for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
-            i, i_end = sample.starts[x], sample.starts[x + 1]
-            j, j_end = sample.starts[y], sample.starts[y + 1]
             balance, known = 0.0, 0.0
-            while i < i_end and j < j_end:
-                a = sample.attribute[i]
-                if a < sample.attribute[j]:
-                    i += 1
-                elif a > sample.attribute[j]:
-                    j += 1
+            for p in range(meet(sample, x, y, both)):
+                if both[p, 5] >= least:
+                    balance += differ[both[p, 0]]
+                    known += information[both[p, 0]]
                 else:
-                    best, i, j = best_level(sample, a, i, i_end, j, j_end)
-                    differ = 1.0 - math.exp(-information[a])
-                    if best >= least:
-                        balance, known = balance + differ, known + information[a]
-                    else:
-                        balance -= differ
+                    balance -= differ[both[p, 0]]
             found += balance >= 0.0 and known >= enough
     return found

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from partita._core.typing import Array, Floats, Integers
-from partita.learning.known import known_of
+from partita.learning.known import known_of, whole_clusters
 from partita.learning.pairs import (
     Sample,
     agreements,
@@ -35,7 +35,7 @@ from partita.learning.pairs import (
     write_levels,
 )
 from partita.models.records.comparisons.family import LEVELS
-from partita.models.records.comparisons.vocabulary import discount_of, shares_of
+from partita.models.records.comparisons.vocabulary import discount_of, equal_by_chance, shares_of
 from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.kinds.attribute import AGREEMENT
 from partita.models.records.record import COLUMN, Record
@@ -44,9 +44,7 @@ from partita.smc.sampler import SplitSMC
 
 SAMPLE = 1000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
-GUESS = (
-    0.33  # of the others that a record seems to have are in its entity: most pairs are in a few large ones
-)
+GUESS = 0.33  # of the others that a record seems to have are its own: most pairs are in a few large entities
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
@@ -76,7 +74,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     occurrences = counted(said_by, len(names))
     everything = known.is_complete
     if everything:
-        rows = seeds = labelled_sample(known.group)
+        rows = seeds = whole_clusters(known.group, SAMPLE, np.random.default_rng(0)).tolist()
     else:
         rows, seeds = neighbourhoods(said_by, occurrences, known.rows)
     own, known = [said_by[row] for row in rows], known.among(rows)
@@ -248,26 +246,25 @@ class Learner:
         between_counts(self.sample, a, listed[:, 0].copy(), listed[:, 1].copy(), counts, holders)
         overall = holders @ counts
         shares = shares_of(counts, (overall + 0.5 / LEVELS) / (overall.sum() + 0.5))
-        shares[:, -1] = (np.maximum(counts[:, -1], 1.0) - discount_of(holders)) / (counts.sum(axis=1) + 1.0)
+        shares[:, -1] = equal_by_chance(counts[:, -1], discount_of(holders), counts.sum(axis=1))
         found: Floats = np.log(shares)
         return found
 
     def weights(self, evidence: Floats, labels: Integers) -> Floats:
-        """What each attribute's evidence counts, by how it goes together with that of others.
+        """What each attribute's evidence counts, by how it goes together with that of others among strangers.
 
-        Among strangers, as cities with their postcodes, and within an entity, as all that changes with an employer.
+        Not within entities: two people in one cluster differ in everything at once, and would stay together by that.
         """
         generator = np.random.default_rng(0)
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
         first, second = first[strangers], second[strangers]
-        usual = self.mean_evidence(evidence, first, second, 0)[1]
+        usual = np.diag(self.mean_evidence(evidence, first, second, 0)[1])
         alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM)
         order = np.argsort(labels, kind="stable")
         first, second = order[:-1], order[1:]
         kin = labels[first] == labels[second]
         of_kin = np.diag(self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)[1])
-        usual = np.diag(usual)
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
         correlation = 0.5 * (share + share.T)
@@ -281,10 +278,10 @@ class Learner:
         self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float | None = None
     ) -> tuple[Floats, Floats]:
         """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
-        moments = np.zeros((4, self.n_attributes, self.n_attributes))
+        counts, sums = np.zeros((2, self.n_attributes, self.n_attributes))
         limit = math.log(self.n) if limit is None else limit
-        sum_evidence(self.sample, evidence, first, second, limit, least, moments)
-        return moments[0], moments[1] / np.maximum(moments[0], 1.0)
+        sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
+        return counts, sums / np.maximum(counts, 1.0)
 
     def akin(self) -> float:
         """How many others of its entity a record has, at a guess.
@@ -311,18 +308,6 @@ def references(clusters: list[Counter[str]]) -> tuple[str, ...]:
         if len(found) >= REFERENCES:
             break
     return tuple(found[:REFERENCES])
-
-
-def labelled_sample(codes: Integers) -> list[int]:
-    """Rows of whole clusters, as many as are learnt from."""
-    rows: list[int] = []
-    order = np.argsort(codes, kind="stable")
-    of_clusters = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    for c in np.random.default_rng(0).permutation(len(of_clusters)).tolist():
-        if rows and len(rows) + len(of_clusters[c]) > SAMPLE:
-            continue
-        rows += of_clusters[c].tolist()
-    return sorted(rows)
 
 
 def neighbourhoods(

@@ -24,6 +24,7 @@ from scipy.special import expit, gammaln, logsumexp
 
 from partita._core.checks import label_codes, log_of, whole
 from partita._core.typing import Array, Floats, Integers
+from partita.learning.known import whole_clusters
 from partita.models.base import copied, n_features_of, taken
 from partita.models.scoring.partition import new_partition, put_in, take_out
 from partita.models.scoring.scored import ScoredPartition
@@ -106,17 +107,6 @@ def evidence_slopes(
         merge_slope(own, X, halves, log_alpha),
         merge_slope(own, X, pairs, log_alpha),
     )
-
-
-def whole_clusters(codes: Integers, n_records: int, rng: np.random.Generator) -> Integers:
-    """Rows of whole clusters drawn at random, about as many as asked for."""
-    order = np.argsort(codes, kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(codes))[:-1])
-    rows: list[int] = []
-    for c in rng.permutation(len(members)).tolist():
-        if not rows or len(rows) + len(members[c]) <= n_records:
-            rows += members[c].tolist()
-    return np.array(sorted(rows))
 
 
 def choices(model: Model, X: Any, codes: Integers, log_alpha: float) -> Floats:

@@ -46,6 +46,11 @@ class Model(BaseEstimator):  # type: ignore[misc]
 
     reads_rows: ClassVar[bool] = True  # else observations are what ``validate`` takes: texts, records, …
 
+    @property
+    def expected_size(self) -> float | None:
+        """How many observations a cluster has, on average, where the model knows: ``alpha="auto"`` stays near it."""
+        return None
+
     def validate(self, X: Any) -> list[Any]:
         """Observations that are not rows of numbers, each as it should be; ValueError names the row."""
         raise TypeError(f"{type(self).__name__} must define validate(X)")

@@ -136,10 +136,8 @@ class BlackBox(Model):
         return False if self.surrogate is None else getattr(self.surrogate, "reads_rows", True)
 
     @property
-    def size(self) -> float | None:
-        """How many observations a cluster has, on average, where the surrogate knows: for ``alpha="auto"``."""
-        found: float | None = getattr(self.surrogate, "size", None)
-        return found
+    def expected_size(self) -> float | None:
+        return None if self.surrogate is None else self.surrogate.expected_size
 
     def validate(self, X: Any) -> list[Any]:
         return observations_of(X) if self.surrogate is None else self.surrogate.validate(X)

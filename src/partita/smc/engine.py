@@ -115,7 +115,7 @@ class Engine:
         scorer: Scorer | None = None,
     ) -> None:
         self.model = model
-        self.size = float(getattr(model, "size", None) or 0.0)  # of a cluster, that the model expects
+        self.size = model.expected_size or 0.0
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from partita.models.records.comparisons.family import SAME
-from partita.models.records.comparisons.vocabulary import ComparedValues
+from partita.models.records.comparisons.vocabulary import ComparedValues, equal_by_chance
 from partita.models.records.kinds import Attribute
 
 ALIKE_FROM = 3  # the level from which values are called alike
@@ -145,7 +145,7 @@ def learnt(attribute: Attribute) -> dict[str, float | None]:
         return {"weight": attribute.weight}
     strangers = ComparedValues([attribute], np.ones((1, 4)), 1.0).references[0]
     holders = np.array(list(attribute.corpus.counts.values()))
-    shared = (np.maximum(holders - 1.0, 1.0) - strangers.discount) / (strangers.entities + 1.0)
+    shared = equal_by_chance(holders - 1.0, strangers.discount, strangers.entities)
     found: dict[str, float | None] = {
         "same": attribute.agreement[-1],
         "same_by_chance": float(np.average(shared, weights=holders)),

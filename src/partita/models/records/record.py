@@ -202,6 +202,10 @@ class Record(TextModel):
         self._models = models
         self._vocabulary = ComparedValues(models, self._expected(names), self._sharpness(names, models))
 
+    @property
+    def expected_size(self) -> float | None:
+        return self.size
+
     def _sharpness(self, names: list[str], models: list[Attribute]) -> float:
         """q of the kernels: an entity that has two of something has two of much, and that is to cost once.
 

@@ -9,7 +9,7 @@ import numpy as np
 from partita._core.kernel import borrowed, inner, shared
 from partita.models.records.comparisons.family import MENTIONS, OTHERS, PRESENT, VALUES
 from partita.models.records.comparisons.presence import weigh_types
-from partita.models.records.comparisons.values import evidence, forget, gather, grown_to, prepare, with_items
+from partita.models.records.comparisons.values import evidence, forget, gather, make_room, prepare, with_items
 from partita.models.records.tables import (
     CAPACITY,
     COUNT,
@@ -110,19 +110,17 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
         if pool[k] & COUNT > 0:
             used += add(pool, start, capacity, pool[k] >> 32, pool[k] & COUNT)
     statistics[child, USED] += used
-    n_groups = prepare_both(family, low, high)
+    n_groups = prepare_mentioned(family, low, high)
     write_evidence(family, start, capacity, n_groups)
     forget(family, n_groups)
     weigh(family, pool, statistics, child, size_first + size_second)
 
 
 @inner
-def prepare_both(family, start, capacity):
+def prepare_mentioned(family, start, capacity):
     """Give each attribute that a table mentions a group, without items; returns the number of groups."""
     tables, n_attributes, n = family.tables, family.totals.shape[0], np.int64(0)
-    tables.groups = grown_to(tables.groups, n_attributes)
-    if tables.group_of.shape[0] < n_attributes:
-        tables.group_of = np.full(n_attributes, -1, np.int64)
+    make_room(family, n_attributes)
     groups, group_of = borrowed(tables.groups), borrowed(tables.group_of)
     for a in range(n_attributes):
         if count_of(borrowed(tables.pool), start, capacity, family.totals[a, VALUES]) > 0:

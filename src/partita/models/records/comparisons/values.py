@@ -28,13 +28,20 @@ def grown_to(array, n):
 
 
 @inner
+def make_room(family, n):
+    """Have room for n groups, and for the group of each attribute."""
+    tables, n_attributes = family.tables, family.totals.shape[0]
+    tables.groups = grown_to(tables.groups, n)
+    if tables.group_of.shape[0] < n_attributes:
+        tables.group_of = np.full(n_attributes, -1, np.int64)
+
+
+@inner
 def prepare(family, start, end):
     """List what an observation says of each attribute: attribute and range of items; returns the number of groups."""
-    tables, items, owner = family.tables, borrowed(family.items), borrowed(family.owner)
-    tables.groups = grown_to(tables.groups, end - start + 1)
-    if tables.group_of.shape[0] < family.totals.shape[0]:
-        tables.group_of = np.full(family.totals.shape[0], -1, np.int64)
-    groups, group_of = borrowed(tables.groups), borrowed(tables.group_of)
+    make_room(family, end - start + 1)
+    items, owner = borrowed(family.items), borrowed(family.owner)
+    groups, group_of = borrowed(family.tables.groups), borrowed(family.tables.group_of)
     n = np.int64(0)
     for k in range(start, end):
         a = owner[items[k]]

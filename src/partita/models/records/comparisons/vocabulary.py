@@ -148,6 +148,14 @@ def discount_of(holders: Floats) -> float:
     return (once + SHARED_ONCE[0]) / (once + 2.0 * twice + SHARED_ONCE[1])
 
 
+def equal_by_chance(others: Any, discount: float, entities: Any) -> Any:
+    """u of equality: how probable it is that an entity has a value that so many others of all entities have.
+
+    At least one has it, whose value it is.
+    """
+    return (np.maximum(others, 1.0) - discount) / (entities + 1.0)
+
+
 def shares_of(counts: Floats, overall: Floats) -> Floats:
     """u by level: how many of some strangers are as alike to a value, given how many are to all values.
 
@@ -177,7 +185,7 @@ class References:
         attribute = vocabulary.attributes[a]
         self.measure, self.scale = int(vocabulary.measure[a]), attribute.scale
         self.kin = attribute.kin * np.array(attribute.agreement)
-        self.holders, self.entities = attribute.corpus.counts, attribute.corpus.values.total
+        self.holders, self.entities = attribute.corpus.counts, attribute.corpus.total
         self.discount = discount_of(np.array(list(self.holders.values())))
         given = attribute.references
         self.n, self.given = len(given), Counter(given)
@@ -216,7 +224,6 @@ class References:
         found = self.counts(value, number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
-            shares[-1] = (max(self.holders.get(value, 0.0) - 1.0, 1.0) - self.discount) / (
-                self.entities + 1.0
-            )
+            others = self.holders.get(value, 0.0) - 1.0
+            shares[-1] = equal_by_chance(others, self.discount, self.entities)
         return shares
