@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita.learning import records as record_prior
+from partita.learning.known import whole_clusters
 from partita.learning.pairs import agreements, count_akin
 from partita.learning.records import (
     BELIEF,
@@ -25,7 +26,6 @@ from partita.learning.records import (
     Learner,
     counts_among_entities,
     first_guess,
-    labelled_sample,
     neighbourhoods,
     references,
     values_of_clusters,
@@ -114,10 +114,9 @@ def test_references_are_values_of_many_entities():
     assert references([]) == ()
 
 
-def test_labelled_samples_have_whole_clusters(monkeypatch):
-    monkeypatch.setattr(record_prior, "SAMPLE", 100)
+def test_labelled_samples_have_whole_clusters():
     codes = np.random.default_rng(0).permutation(np.arange(900) // 3)
-    rows = labelled_sample(codes)
+    rows = whole_clusters(codes, 100, np.random.default_rng(1)).tolist()
     assert rows == sorted(set(rows))
     assert 97 < len(rows) <= 100
     assert set(np.bincount(codes[rows]).tolist()) == {0, 3}

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import partita as pt
-from partita.metrics.slopes import choice_slope, slope_of_truth, whole_clusters
+from partita.learning.known import whole_clusters
+from partita.metrics.slopes import choice_slope, slope_of_truth
 
 
 @pytest.mark.parametrize("slope", [0.3, 1.0, 2.0])

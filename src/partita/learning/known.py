@@ -97,9 +97,8 @@ def known_of(n: int, labels: Any = None, pairs: Any = None) -> Known:
     order = labelled[np.argsort(codes[labelled], kind="stable")]
     chained = [(i, j) for i, j in pairwise(order.tolist()) if codes[i] == codes[j]]
     group = joined(n, chained + [(i, j) for i, j, same in answers if same])
-    rows = [row for i, j, _ in answers for row in (i, j)] + np.concatenate(
-        clusters_at_random(order, codes)
-    ).tolist()
+    at_random = np.concatenate(clusters_at_random(order, codes, np.random.default_rng(0)))
+    rows = [row for i, j, _ in answers for row in (i, j)] + at_random.tolist()
     rows = list(dict.fromkeys(rows))
     known, label = np.full(n, UNKNOWN), dict[int, int]()
     known[rows] = group[rows]
