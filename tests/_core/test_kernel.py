@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import partita
+from partita._core.kernel import COMPILED, PACKAGE
 
 CODE = """
 import json
@@ -53,3 +55,14 @@ def test_a_kernel_is_compiled_when_a_part_of_it_has_changed_and_else_not(copy):
     with (copy / "partita/_core/sorting.py").open("a") as file:
         file.write("# may be part of one\n")
     assert run(copy) == [0, 1]
+
+
+def test_every_kernel_lies_where_the_cache_looks():
+    """Else an edited kernel would run stale."""
+    kernels = re.compile(r"^ *@(kernel|inner|intrinsic)\b", re.MULTILINE)
+    folders = {
+        file.relative_to(PACKAGE).parts[0]
+        for file in PACKAGE.rglob("*.py")
+        if kernels.search(file.read_text(encoding="utf-8"))
+    }
+    assert folders == set(COMPILED)

@@ -54,15 +54,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 PACKAGE = Path(__file__).parent.parent
-COMPILED = (
-    "_core",
-    "learning",
-    "models",
-    "smc",
-    "offline",
-    "posterior",
-    "priors.py",
-)  # where there are kernels, or parts
+COMPILED = ("_core", "learning", "models", "offline", "posterior", "smc")  # folders of kernels and their parts
 
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that do not change under a user's hands
 

@@ -446,6 +446,15 @@ def test_json_that_makes_no_sense(damage):
         pt.Record.from_json(kept)
 
 
+def test_a_model_of_a_version_that_weighed_otherwise():
+    kept = fitted().to_json()
+    del kept["attributes"]["name"]["references"]
+    with pytest.raises(
+        ValueError, match=r"attribute 'name' was learnt by a version .* learn it again from the data"
+    ):
+        pt.Record.from_json(kept)
+
+
 def test_clones_and_copies_are_equal():
     model = fitted()
     for other in (clone(model), copy.deepcopy(model), copy.copy(model)):

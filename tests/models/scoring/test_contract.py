@@ -9,6 +9,7 @@ import partita as pt
 from partita.models.scoring.partition import new_partition, put_in, take_out
 from partita.models.scoring.scored import ScoredPartition
 from tests.helpers.every import MODELS, take
+from tests.helpers.oracle import Poisson
 
 each_model = pytest.mark.parametrize("name", MODELS)
 
@@ -116,3 +117,16 @@ def test_a_model_is_never_asked_for_an_empty_cluster():
     found = pt.Gibbs(Means(), 1.0, max_sweeps=20, random_state=0).fit(X)
     assert found.labels_.tolist() == [0, 0, 1, 0, 1, 2]
     assert pt.SplitSMC(Means(), 1.0, 10, rejuvenation=2).fit(X).labels_.tolist() == [0, 0, 1, 0, 1, 2]
+
+
+class Sized(Poisson):
+    """A user's model that has, for reasons of its own, what ``Record`` calls by this name."""
+
+    size = "large"
+
+
+def test_an_attribute_of_a_users_model_is_not_taken_for_a_size():
+    X = np.random.default_rng(0).poisson(3.0, (40, 1))
+    found = [pt.SplitSMC(model(), alpha="auto", random_state=0).fit(X) for model in (Sized, Poisson)]
+    np.testing.assert_array_equal(found[0].labels_, found[1].labels_)
+    assert found[0].alpha_ == found[1].alpha_
