@@ -725,6 +725,6 @@ def test_calibration_with_words_and_bad_labels():
 
 
 def test_a_black_box_expects_clusters_as_large_as_its_surrogate_does():
-    assert pt.BlackBox(Closed(), pt.Record({"name": pt.Text()}, size=3.0)).size == 3.0
-    assert pt.BlackBox(Closed(), pt.Gaussian()).size is None
-    assert pt.BlackBox(Closed()).size is None
+    assert pt.BlackBox(Closed(), pt.Record({"name": pt.Text()}, size=3.0)).expected_size == 3.0
+    assert pt.BlackBox(Closed(), pt.Gaussian()).expected_size is None
+    assert pt.BlackBox(Closed()).expected_size is None
