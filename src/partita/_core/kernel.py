@@ -54,7 +54,8 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 PACKAGE = Path(__file__).parent.parent
-COMPILED = ("_core", "learning", "models", "offline", "posterior", "smc")  # folders of kernels and their parts
+# Folders of kernels and their parts:
+COMPILED = ("_core", "learning", "models", "offline", "posterior", "smc")
 
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that do not change under a user's hands
 
