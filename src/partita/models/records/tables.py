@@ -38,8 +38,8 @@ FIELDS = [
     ("groups", types.int64[:, ::1]),  # what an observation says of each attribute
     ("found", types.int64[:, ::1]),  # a cluster's values of these, and their counts
     ("chosen", types.int64[:, ::1]),  # values of one attribute, and how often they occur, without and with it
-    ("near", types.int64[::1]),  # pairs of values that were compared last,
-    ("evidence", types.float64[::1]),  # and what came of it
+    # Pairs of values that were compared last, each followed by the bits of what came of it: one look at the memory.
+    ("near", types.int64[::1]),
     ("group_of", types.int64[::1]),  # of each attribute: its group in the observation, or −1
     ("joined", types.float64[:, ::1]),  # weights between values of an attribute
     ("reach", types.float64[::1]),  # and of each value with all
@@ -72,7 +72,7 @@ def new_tables(keeps_sums):
     tables.free = np.full(40, -1, np.int64)
     tables.groups, tables.found = np.empty((16, 5), np.int64), np.empty((64, 3), np.int64)
     tables.chosen = np.empty((64, 3), np.int64)
-    tables.near, tables.evidence = np.zeros(COMPARED, np.int64), np.zeros(COMPARED)
+    tables.near = np.zeros(2 * COMPARED, np.int64)
     tables.group_of = np.full(16, -1, np.int64)
     tables.joined, tables.reach = np.empty((16, 16)), np.empty(16)
     return tables

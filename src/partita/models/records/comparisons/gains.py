@@ -43,10 +43,11 @@ def gains(family, statistics, ids, first, last, data, x, out):
         total = presence_gain(
             pool, groups, totals, presence, statistics, c, start, capacity, statistics[c, SIZE], n_groups
         )
-        n, at = gather(family, start, capacity), np.int64(0)
+        gather(family, start, capacity, n_groups)
+        at = np.int64(0)
         for g in range(n_groups):
             a = groups[g, 0]
-            at, m = with_items(family, at, n, g, groups[g, 1], groups[g, 2])
+            at, m = with_items(family, at, g, groups[g, 1], groups[g, 2])
             if measure[a] >= OTHERS:
                 total += own_gain(family, start, capacity, groups[g, 1], groups[g, 2], a)
                 continue

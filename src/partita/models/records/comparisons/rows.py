@@ -54,10 +54,11 @@ def write_evidence(family, start, capacity, n_groups):
     """Write what a table's values of the attributes that have a group say, beside the counts of them."""
     tables, totals, measure = family.tables, borrowed(family.totals), borrowed(family.measure)
     groups, sums = borrowed(tables.groups), borrowed(tables.sums)
-    n, at, nothing = gather(family, start, capacity), np.int64(0), np.int64(0)
+    gather(family, start, capacity, n_groups)
+    at, nothing = np.int64(0), np.int64(0)
     for g in range(n_groups):
         a = groups[g, 0]
-        at, m = with_items(family, at, n, g, nothing, nothing)
+        at, m = with_items(family, at, g, nothing, nothing)
         if measure[a] < OTHERS and m > 0:
             sums[slot_of(borrowed(tables.pool), start, capacity, totals[a, VALUES])] = evidence(family, a, m)
 

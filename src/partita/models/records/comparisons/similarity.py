@@ -50,19 +50,17 @@ def level(family, a, v, w):
 
 
 @inner
-def affinity(family, a, v, w):
-    """exp(q·e) of two values of an attribute, e being the log-likelihood ratio: of one entity, or of two."""
-    log_u = borrowed(family.log_u)
-    if v == w:
-        return math.exp(family.sharpness * (family.log_m[a, LEVELS - 1] - log_u[v, LEVELS - 1]))
-    near, known = borrowed(family.tables.near), borrowed(family.tables.evidence)
+def affinity_of(family, log_u, a, at, v, w):
+    """exp(q·e) of two values of an attribute that are so alike, e being the log-likelihood ratio."""
+    return math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at])))
+
+
+@inner
+def remembered(near, v, w):
+    """Where in ``near`` two different values are remembered, or are to be."""
     key = (np.int64(min(v, w)) << 32) + np.int64(max(v, w))
-    slot = place(key, np.int64(near.shape[0] - 1))
-    if near[slot] != key:
-        at = level(family, a, v, w)
-        near[slot] = key
-        known[slot] = math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at])))
-    return known[slot]
+    slot = 2 * place(key, np.int64(near.shape[0] // 2 - 1))
+    return key, slot, near[slot] == key
 
 
 @kernel

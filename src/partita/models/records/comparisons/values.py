@@ -9,10 +9,13 @@ import numpy as np
 from numba.extending import overload
 
 from partita._core.kernel import INNER, borrowed, inner
-from partita.models.records.comparisons.family import VALUE
-from partita.models.records.comparisons.similarity import affinity
+from partita.models.records.comparisons.family import LEVELS, VALUE
+from partita.models.records.comparisons.similarity import affinity_of, level, remembered
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
+
+EQUAL = LEVELS - 1
+ENDS = 4  # of a group: where its values end in ``found``
 
 
 @inner
@@ -62,46 +65,74 @@ def forget(family, n_groups):
 
 
 @inner
-def gather(family, start, capacity):
-    """List a table's values of the attributes that have a group, in ``found``, sorted by group and rank.
+def gather(family, start, capacity, n_groups):
+    """List a table's values of the attributes that have a group, in ``found``, group by group, sorted by rank.
 
-    Returns how many there are.
+    Where a group's values end is noted beside it, in ``groups``.
     """
     tables = family.tables
     tables.found = grown_to(tables.found, capacity + 1)
-    pool, owner, kind, rank = (
-        borrowed(tables.pool),
-        borrowed(family.owner),
-        borrowed(family.kind),
-        borrowed(family.rank),
-    )
-    found, group_of, n = borrowed(tables.found), borrowed(tables.group_of), np.int64(0)
+    pool, owner, kind = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind)
+    rank, found, groups = borrowed(family.rank), borrowed(tables.found), borrowed(tables.groups)
+    group_of = borrowed(tables.group_of)
+    for g in range(n_groups):
+        groups[g, ENDS] = 0
+    for k in range(start, start + capacity):
+        v = pool[k] >> 32
+        if pool[k] & COUNT and kind[v] == VALUE and group_of[owner[v]] >= 0:
+            groups[group_of[owner[v]], ENDS] += 1
+    begin = np.int64(0)
+    for g in range(n_groups):  # for now where they begin; each value moves it on by one
+        n = groups[g, ENDS]
+        groups[g, ENDS] = begin
+        begin += n
     for k in range(start, start + capacity):
         v, count = pool[k] >> 32, pool[k] & COUNT
-        if count == 0 or kind[v] != VALUE or group_of[owner[v]] < 0:
-            continue
-        key, at = (group_of[owner[v]] << 32) + rank[v], n
-        while at > 0 and (found[at - 1, 0] > key or (found[at - 1, 0] == key and found[at - 1, 1] > v)):
-            found[at, 0], found[at, 1], found[at, 2] = found[at - 1, 0], found[at - 1, 1], found[at - 1, 2]
-            at -= 1
-        found[at, 0], found[at, 1], found[at, 2] = key, v, count
-        n += 1
-    return n
+        if count and kind[v] == VALUE and group_of[owner[v]] >= 0:
+            at = groups[group_of[owner[v]], ENDS]
+            found[at, 0], found[at, 1], found[at, 2] = rank[v], v, count
+            groups[group_of[owner[v]], ENDS] += 1
+    begin = np.int64(0)
+    for g in range(n_groups):
+        sort_by_rank(found, begin, groups[g, ENDS])
+        begin = groups[g, ENDS]
 
 
 @inner
-def with_items(family, at, n, g, first, last):
+def sort_by_rank(found, begin, end):
+    """Sort rows of ``found`` by rank and number, by Shell's method."""
+    gap = np.int64(1)
+    while 3 * gap < end - begin:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(begin + gap, end):
+            key, v, count, at = found[k, 0], found[k, 1], found[k, 2], k
+            while at - gap >= begin and (
+                found[at - gap, 0] > key or (found[at - gap, 0] == key and found[at - gap, 1] > v)
+            ):
+                found[at, 0], found[at, 1], found[at, 2] = (
+                    found[at - gap, 0],
+                    found[at - gap, 1],
+                    found[at - gap, 2],
+                )
+                at -= gap
+            found[at, 0], found[at, 1], found[at, 2] = key, v, count
+        gap //= 3
+
+
+@inner
+def with_items(family, at, g, first, last):
     """List the values of a group in ``chosen``, with those of an observation's items, sorted by rank.
 
     ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many are in
     ``chosen``.
     """
     tables, items, rank = family.tables, borrowed(family.items), borrowed(family.rank)
-    tables.chosen = grown_to(tables.chosen, n + last - first + 1)
+    end = tables.groups[g, ENDS]
+    tables.chosen = grown_to(tables.chosen, end - at + last - first + 1)
     found, chosen, m = borrowed(tables.found), borrowed(tables.chosen), np.int64(0)
-    while at < n and found[at, 0] >> 32 == g:
-        chosen[m, 0], chosen[m, 1] = found[at, 1], found[at, 2]
-        at += 1
+    for k in range(at, end):
+        chosen[m, 0], chosen[m, 1] = found[k, 1], found[k, 2]
         m += 1
     for k in range(first, last):
         v, place = items[k], m
@@ -118,7 +149,7 @@ def with_items(family, at, n, g, first, last):
             chosen[i, 0], chosen[i, 1] = chosen[i - 1, 0], chosen[i - 1, 1]
         chosen[place, 0], chosen[place, 1] = v, 1
         m += 1
-    return at, m
+    return end, m
 
 
 @inner
@@ -131,21 +162,31 @@ def evidence(family, a, m):
     neighbours: nothing is subtracted, so nothing is lost.
     """
     tables, q = family.tables, family.sharpness
-    chosen, n = borrowed(tables.chosen), np.int64(0)
+    chosen, log_u, near, n = (
+        borrowed(tables.chosen),
+        borrowed(family.log_u),
+        borrowed(tables.near),
+        np.int64(0),
+    )
     for i in range(m):
         n += chosen[i, 1]
     if n < 2:
         return 0.0
     if m == 1:
-        return (n - 1.0) * math.log(affinity(family, a, chosen[0, 0], chosen[0, 0])) / q
+        return (n - 1.0) * math.log(affinity_of(family, log_u, a, EQUAL, chosen[0, 0], chosen[0, 0])) / q
     if tables.joined.shape[0] < m:
         tables.joined, tables.reach = np.empty((2 * m, 2 * m)), np.empty(2 * m)
     joined, reach, total = borrowed(tables.joined), borrowed(tables.reach), -(n - 2.0) * math.log(n)
     for i in range(m):
         v, count = chosen[i, 0], chosen[i, 1]
-        reach[i] = count * affinity(family, a, v, v) if count > 1 else 0.0
+        reach[i] = count * affinity_of(family, log_u, a, EQUAL, v, v) if count > 1 else 0.0
         for j in range(i):
-            one = affinity(family, a, chosen[j, 0], v)
+            key, slot, known = remembered(near, chosen[j, 0], v)
+            if not known:  # the family is large: to pass it on takes longer than the rest
+                at = level(family, a, chosen[j, 0], v)
+                said = affinity_of(family, log_u, a, at, chosen[j, 0], v)
+                near[slot], near[slot + 1] = key, np.float64(said).view(np.int64)
+            one = near[slot + 1].view(np.float64)
             joined[i, j] = count * chosen[j, 1] * one
             reach[i] += chosen[j, 1] * one
             reach[j] += count * one
