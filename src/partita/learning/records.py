@@ -42,7 +42,7 @@ from partita.models.records.record import COLUMN, Record
 from partita.models.registry import learn
 from partita.smc.sampler import SplitSMC
 
-SAMPLE = 1000  # fragments that are clustered to learn from
+SAMPLE = 2000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
 GUESS = 0.33  # of the others that a record seems to have are its own: most pairs are in a few large entities
 AGREE_FROM = 5  # the level from which values agree
@@ -59,7 +59,7 @@ CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
-REFERENCES = 500  # entities whose values are kept to compare with
+REFERENCES = 2000  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -91,7 +91,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
         for turn in range(TURNS):
             if turn > 0:
                 current = learnt(model, learner, found, drawn, among, len(own), mentioned)
-            found = known.clusters(SplitSMC(current, n_particles=PARTICLES, random_state=turn).fit(sample))
+            found = known.clusters(SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn).fit(sample))
     mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
     return learnt(model, learner, found, drawn, occurrences, len(said_by), mentioned / len(said_by))
 
