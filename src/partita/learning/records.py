@@ -49,6 +49,8 @@ AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
 TURNS = 4  # of clustering and learning
+BOLD = 2  # the turn that is bold
+LEAST = 0.3  # of the usual weight of an attribute at the first turn
 ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
 PARTICLES = 5  # of the sampler that clusters
 BELIEF = 100.0  # comparisons behind the prior of m
@@ -59,7 +61,7 @@ CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
-REFERENCES = 2000  # entities whose values are kept to compare with
+REFERENCES = 1000  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -87,11 +89,16 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
         found = np.unique(known.group, return_inverse=True)[1]
     else:
         sample, mentioned = [fragments[row] for row in rows], learner.present.mean(axis=0)
-        current = first_guess(model, learner, among)
+        guess = first_guess(model, learner, among)
+        current = careful(guess, learner)
         for turn in range(TURNS):
             if turn > 0:
                 current = learnt(model, learner, found, drawn, among, len(own), mentioned)
-            found = known.clusters(SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn).fit(sample))
+            if turn == BOLD:
+                current = bold(current, guess)
+            found = known.clusters(
+                SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn).fit(sample)
+            )
     mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
     return learnt(model, learner, found, drawn, occurrences, len(said_by), mentioned / len(said_by))
 
@@ -182,6 +189,45 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]]) -
     return type(model)(fitted, model.rate, presence, None, 1.0 + others)
 
 
+def careful(guess: Any, learner: Learner) -> Any:
+    """The first guess, with columns that count for as little as if all that agree in one were strangers.
+
+    That is what a family is that shares an address, a telephone and a name; so only those who agree in nearly all are
+    joined at first, and these teach what of it is common among strangers. Entities are as small as evidence is weak.
+    """
+    names, attributes = guess._modelled()
+    expected = learner.present.mean(axis=0)
+    usual = np.array([attribute.weight for attribute in attributes])
+    among_all = learner.prior(np.arange(learner.n), np.inf)[1]
+    weights = np.maximum(among_all, LEAST * usual)
+    share = min(float(weights @ expected) / max(float(usual @ expected), 1e-9), 1.0)
+    fitted = guess.attributes | {
+        name: replace(attribute, weight=float(weight))
+        for name, attribute, weight in zip(names, attributes, weights, strict=True)
+    }
+    return type(guess)(fitted, guess.rate, guess.presence, None, 1.0 + (guess.size - 1.0) * share**2)
+
+
+def bold(current: Any, guess: Any) -> Any:
+    """A model that has learnt, but takes values to be as rare and entities to be as large as at the first guess.
+
+    Where values of one entity are still apart they look common, which keeps them apart. By now it is known what tells
+    strangers apart who share something, so that these stay apart.
+    """
+    fitted = {
+        name: attribute
+        if attribute is None
+        else replace(
+            attribute,
+            corpus=guess.attributes[name].corpus,
+            references=guess.attributes[name].references,
+            kin=guess.attributes[name].kin,
+        )
+        for name, attribute in current.attributes.items()
+    }
+    return type(current)(fitted, current.rate, current.presence, current.types, guess.size)
+
+
 class Learner:
     """A sample of records, with all its values compared."""
 
@@ -215,12 +261,16 @@ class Learner:
 
     # ------------------------------------------------------------------ learning
 
-    def prior(self, labels: Integers) -> tuple[Floats, Floats]:
-        """What clusters teach: m of each attribute and level, and the weight of each attribute."""
+    def prior(self, labels: Integers, limit: float | None = None) -> tuple[Floats, Floats]:
+        """What clusters teach: m of each attribute and level, and the weight of each attribute.
+
+        Pairs of different clusters of which all says more than ``limit`` are left out, for they may be no strangers.
+        """
         agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
         for a, items in enumerate(self.of):
             write_evidence(self.sample, a, np.log(agreement[a]), self.log_u(a, items, labels), evidence)
-        return agreement, self.weights(evidence, labels)
+        limit = math.log(self.n) if limit is None else limit
+        return agreement, self.weights(evidence, labels, limit)
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""
@@ -250,7 +300,7 @@ class Learner:
         found: Floats = np.log(shares)
         return found
 
-    def weights(self, evidence: Floats, labels: Integers) -> Floats:
+    def weights(self, evidence: Floats, labels: Integers, limit: float) -> Floats:
         """What each attribute's evidence counts, by how it goes together with that of others among strangers.
 
         Not within entities: two people in one cluster differ in everything at once, and would stay together by that.
@@ -259,8 +309,8 @@ class Learner:
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
         first, second = first[strangers], second[strangers]
-        usual = np.diag(self.mean_evidence(evidence, first, second, 0)[1])
-        alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM)
+        usual = np.diag(self.mean_evidence(evidence, first, second, 0, limit)[1])
+        alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM, limit)
         order = np.argsort(labels, kind="stable")
         first, second = order[:-1], order[1:]
         kin = labels[first] == labels[second]
@@ -275,11 +325,10 @@ class Learner:
         return found
 
     def mean_evidence(
-        self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float | None = None
+        self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float
     ) -> tuple[Floats, Floats]:
         """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
         counts, sums = np.zeros((2, self.n_attributes, self.n_attributes))
-        limit = math.log(self.n) if limit is None else limit
         sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
         return counts, sums / np.maximum(counts, 1.0)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from partita._core.kernel import borrowed, inner, kernel
-from partita.models.records.comparisons.family import ALIKE, BOUNDS, LEVELS, NEAR
+from partita.models.records.comparisons.family import ALIKE, BOUNDS, NEAR
 from partita.models.records.tables import place
 
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
