@@ -14,7 +14,8 @@ from tests.helpers import oracle
 from tests.helpers.stretch import Stretch
 
 LEVELS, BOUNDS = 8, [0.15, 0.3, 0.45, 0.6, 0.75, 0.9]
-SHARPNESS, COLUMN, LEAST_COLUMNS, SHAPE, CROWDING = 0.6, 0.5, 0.5, 0.5, 0.3
+SHARPNESS, COLUMN, LEAST_COLUMNS, GROWTH, SHAPE, CROWDING = 0.6, 0.5, 0.5, 0.65, 0.5, 0.3
+MOST = 128  # different values for which all trees are counted
 UNKNOWN = [0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002]
 
 
@@ -135,7 +136,7 @@ def sharpness(model):
             continue
         is_column = name != "*" if model.presence is None else model.presence.get(name, 0.0) >= COLUMN
         total += attribute.weight if is_column else 0.0
-    return SHARPNESS * math.sqrt(max(total, LEAST_COLUMNS))
+    return SHARPNESS * max(total, LEAST_COLUMNS) ** GROWTH
 
 
 def labelled_trees(n):
@@ -171,6 +172,12 @@ def log_mean_by_determinant(weights):
     return total - (len(weights) - 2) * math.log(len(weights))
 
 
+def mean_log_by_pairs(weights):
+    """The mean over all trees of the logarithm: they have as many edges as there are nodes but one, any pair alike."""
+    pairs = [math.log(weights[i][j]) for i, j in itertools.combinations(range(len(weights)), 2)]
+    return (len(weights) - 1) * math.fsum(pairs) / len(pairs)
+
+
 def attribute_evidence(said, attribute, q):
     """What the values of an attribute say: ``said`` has a list of them for each record, each once."""
     listed = [value for values in said for value in values]
@@ -181,6 +188,8 @@ def attribute_evidence(said, attribute, q):
     compared = Compared.of(attribute)
     weights = [[math.exp(q * compared.evidence(v, w)) for w in listed] for v in listed]
     log_mean = log_mean_by_trees if len(listed) <= 5 else log_mean_by_determinant
+    if len(set(listed)) > MOST:
+        log_mean = mean_log_by_pairs
     return attribute.weight * log_mean(weights) / q
 
 

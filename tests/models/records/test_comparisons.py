@@ -13,6 +13,7 @@ from scipy.special import gammaln
 import partita as pt
 from partita.models.records import record as columns
 from partita.models.records.comparisons import family as settings
+from partita.models.records.comparisons import values
 from partita.models.records.comparisons.vocabulary import SHAPE, UNKNOWN, discount_of
 from partita.models.records.corpus import Corpus
 from tests.helpers import naive_comparisons, oracle
@@ -148,7 +149,7 @@ def test_several_trees_by_hand():
 
 
 def test_q_grows_with_the_columns():
-    """With the square root of their weights; what few fragments mention is none, nor what has no name."""
+    """With a power of their weights; what few fragments mention is none, nor what has no name."""
     heavy = {name: pt.Category(weight=w) for name, w in (("a", 1.0), ("b", 0.64), ("c", 0.36), ("*", 1.0))}
 
     def q(presence=None, types=None, attributes=heavy):
@@ -157,13 +158,24 @@ def test_q_grows_with_the_columns():
         assert model.family(1).sharpness == pytest.approx(naive_comparisons.sharpness(model), rel=1e-12)
         return model.family(1).sharpness / 0.6
 
-    assert q() == pytest.approx(2.0**0.5)
-    assert q({"a": 0.5, "b": 0.49, "c": 0.9}) == pytest.approx(1.36**0.5)
-    assert q({"a": 0.9, "*": 0.8}) == pytest.approx(2.0**0.5)  # if most have one it is a column
-    assert q({"b": 0.1}) == pytest.approx(0.5**0.5)  # no column at all
-    assert q({}) == pytest.approx(0.5**0.5)
-    assert q(None, [(1.0, {"a": 0.1})]) == pytest.approx(2.0**0.5)  # types say nothing of it
-    assert q(attributes={"a": pt.Category(weight=0.04), "b": None}) == pytest.approx(0.5**0.5)
+    assert q() == pytest.approx(2.0**0.65)
+    assert q({"a": 0.5, "b": 0.49, "c": 0.9}) == pytest.approx(1.36**0.65)
+    assert q({"a": 0.9, "*": 0.8}) == pytest.approx(2.0**0.65)  # if most have one it is a column
+    assert q({"b": 0.1}) == pytest.approx(0.5**0.65)  # no column at all
+    assert q({}) == pytest.approx(0.5**0.65)
+    assert q(None, [(1.0, {"a": 0.1})]) == pytest.approx(2.0**0.65)  # types say nothing of it
+    assert q(attributes={"a": pt.Category(weight=0.04), "b": None}) == pytest.approx(0.5**0.65)
+
+
+def test_of_very_many_values_it_is_a_bound_from_below():
+    """Tree by tree where there are few: the mean of the logarithm is below the logarithm of the mean."""
+    weights = np.exp(np.random.default_rng(0).normal(0.0, 2.0, (5, 5)))
+    weights = weights + weights.T
+    trees = [
+        math.fsum(math.log(weights[i][j]) for i, j in edges) for edges in naive_comparisons.labelled_trees(5)
+    ]
+    assert naive_comparisons.mean_log_by_pairs(weights) == pytest.approx(np.mean(trees))
+    assert np.mean(trees) < naive_comparisons.log_mean_by_trees(weights)
 
 
 @pytest.mark.parametrize("n", range(2, 7))
@@ -189,6 +201,7 @@ def test_what_the_oracle_takes_for_granted():
     assert settings.BOUNDS.tolist() == ours.BOUNDS
     assert (settings.LEVELS, settings.SHARPNESS, SHAPE) == (ours.LEVELS, ours.SHARPNESS, ours.SHAPE)
     assert (columns.COLUMN, columns.LEAST_COLUMNS) == (ours.COLUMN, ours.LEAST_COLUMNS)
+    assert (columns.GROWTH, values.MOST) == (ours.GROWTH, ours.MOST)
     assert UNKNOWN.tolist() == ours.UNKNOWN
     assert sum(ours.UNKNOWN) == pytest.approx(1.0)
 
@@ -349,12 +362,12 @@ def test_a_union_into_a_row_that_has_forgotten_values():
     assert rows.marginal(1) == rows.marginal(3)
 
 
-def test_large_clusters():
-    """More values than there is room for at first, and pairs that compete for a place in the memory."""
+@pytest.mark.parametrize("n", [120, 150, *effort([], [500])])
+def test_large_clusters(n):
+    """More values than there is room for at first, and than trees are counted of; pairs compete for a place."""
     random = np.random.default_rng(0)
     cluster = [
-        {"name": "".join(random.choice(list("abcde"), 6)), "born": float(x % 90) + 0.5}
-        for x in range(effort(120, 500))
+        {"name": "".join(random.choice(list("abcde"), 6)), "born": float(x % 90) + 0.5} for x in range(n)
     ]
     model = pt.Record({"name": pt.Value(), "born": pt.Number()}).fit_prior(
         cluster, np.arange(len(cluster)) // 3

@@ -29,6 +29,7 @@ NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 COLUMN = 0.5  # of the fragments mention an attribute for it to be a column; else it is a fact
 LEAST_COLUMNS = 0.5
+GROWTH = 0.65  # of q, the power of how many columns there are
 
 
 @register
@@ -217,7 +218,7 @@ class Record(TextModel):
             for name, model in zip(names, models, strict=True)
             if (known is None and name != "*") or (known is not None and share_of(known, name) >= COLUMN)
         ]
-        return SHARPNESS * max(sum(columns), LEAST_COLUMNS) ** 0.5
+        return SHARPNESS * max(sum(columns), LEAST_COLUMNS) ** GROWTH
 
     def _expected(self, names: list[str]) -> Floats:
         """Of each type what the kernels need to know; see ``ComparisonFamily.presence``."""

@@ -15,6 +15,7 @@ from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
 
 EQUAL = LEVELS - 1
+MOST = 128  # different values of an attribute in a cluster for which all trees are counted
 ENDS = 4  # of a group: where its values end in ``found``
 
 
@@ -159,15 +160,12 @@ def evidence(family, a, m):
     Equal values are taken together. With n_v of the value v, weights A_vw = exp(q·e(v, w)) and S_v = Σ_w
     n_w·A_vw, all trees have Π_v S_v^(n_v − 1) / n_v times the sum over those of the distinct values, weighted by
     n_v·n_w·A_vw. That is a determinant (Kirchhoff), here by taking out one value after the other and joining its
-    neighbours: nothing is subtracted, so nothing is lost.
+    neighbours: nothing is subtracted, so nothing is lost. That costs m³; beyond ``MOST`` different values it is a
+    bound from below, so that clusters into which everything has fallen end neither the day nor the evidence.
     """
     tables, q = family.tables, family.sharpness
-    chosen, log_u, near, n = (
-        borrowed(tables.chosen),
-        borrowed(family.log_u),
-        borrowed(tables.near),
-        np.int64(0),
-    )
+    chosen, log_u, near = borrowed(tables.chosen), borrowed(family.log_u), borrowed(tables.near)
+    n = np.int64(0)
     for i in range(m):
         n += chosen[i, 1]
     if n < 2:
@@ -176,17 +174,31 @@ def evidence(family, a, m):
         return (n - 1.0) * math.log(affinity_of(family, log_u, a, EQUAL, chosen[0, 0], chosen[0, 0])) / q
     if tables.joined.shape[0] < m:
         tables.joined, tables.reach = np.empty((2 * m, 2 * m)), np.empty(2 * m)
-    joined, reach, total = borrowed(tables.joined), borrowed(tables.reach), -(n - 2.0) * math.log(n)
+    joined, reach = borrowed(tables.joined), borrowed(tables.reach)
     for i in range(m):
         v, count = chosen[i, 0], chosen[i, 1]
-        reach[i] = count * affinity_of(family, log_u, a, EQUAL, v, v) if count > 1 else 0.0
+        joined[i, i] = affinity_of(family, log_u, a, EQUAL, v, v) if count > 1 else 1.0
         for j in range(i):
             key, slot, known = remembered(near, chosen[j, 0], v)
             if not known:  # the family is large: to pass it on takes longer than the rest
                 at = level(family, a, chosen[j, 0], v)
                 said = affinity_of(family, log_u, a, at, chosen[j, 0], v)
                 near[slot], near[slot + 1] = key, np.float64(said).view(np.int64)
-            one = near[slot + 1].view(np.float64)
+            joined[i, j] = near[slot + 1].view(np.float64)
+    return (
+        log_mean_of_trees(joined, reach, chosen, m, n) if m <= MOST else mean_log(joined, chosen, m, n)
+    ) / q
+
+
+@inner
+def log_mean_of_trees(joined, reach, chosen, m, n):
+    """log of the mean over all trees, given A in ``joined``, which is overwritten."""
+    total = -(n - 2.0) * math.log(n)
+    for i in range(m):
+        count = chosen[i, 1]
+        reach[i] = count * joined[i, i] if count > 1 else 0.0
+        for j in range(i):
+            one = joined[i, j]
             joined[i, j] = count * chosen[j, 1] * one
             reach[i] += chosen[j, 1] * one
             reach[j] += count * one
@@ -202,7 +214,22 @@ def evidence(family, a, m):
             share = joined[k, i] / every
             for j in range(i):
                 joined[i, j] += share * joined[k, j]
-    return total / q
+    return total
+
+
+@inner
+def mean_log(joined, chosen, m, n):
+    """The mean over all trees of the logarithm, which is at most the logarithm of the mean (Jensen).
+
+    A tree has n − 1 of the n(n − 1)/2 edges, each as often as any other.
+    """
+    total = 0.0
+    for i in range(m):
+        count = chosen[i, 1]
+        total += 0.5 * count * (count - 1.0) * math.log(joined[i, i])
+        for j in range(i):
+            total += count * chosen[j, 1] * math.log(joined[i, j])
+    return 2.0 * total / n
 
 
 # ---------------------------------------------------------------------- attributes with a kernel of their own
