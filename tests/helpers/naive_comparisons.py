@@ -130,6 +130,8 @@ class Compared:
 
 def sharpness(model):
     """q: it grows with the weights of the columns, which are the attributes that half of the fragments mention."""
+    if sum(attribute is not None for attribute in model.attributes.values()) == 1:
+        return 1.0
     total = 0.0
     for name, attribute in model.attributes.items():
         if attribute is None:

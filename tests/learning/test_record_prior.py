@@ -17,6 +17,7 @@ from partita.learning.records import (
     BELIEF,
     CORRELATION,
     GUESS,
+    LEAST,
     LEVELS,
     MORE,
     OF_FACTS,
@@ -24,8 +25,11 @@ from partita.learning.records import (
     REPEATED,
     SHARED,
     Learner,
+    bold,
+    careful,
     counts_among_entities,
     first_guess,
+    learnt,
     neighbourhoods,
     references,
     values_of_clusters,
@@ -289,7 +293,7 @@ def guessed(X):
     pairs = [sorted(set(fragment.pairs)) for fragment in KINDS.validate(X)]
     learner, _ = learner_of(pairs, [pt.Text, pt.Category])
     occurrences = [Counter(value for own in pairs for b, value in own if b == a) for a in range(2)]
-    return first_guess(KINDS, learner, occurrences), learner, occurrences
+    return first_guess(KINDS, learner, occurrences, GUESS * learner.akin()), learner, occurrences
 
 
 @pytest.mark.parametrize("each", [1, 3, 6])
@@ -317,6 +321,80 @@ def test_the_first_guess():
         assert Counter(attribute.references) == occurrences[a]  # there is room for all
         assert attribute.kin == pytest.approx(len(attribute.references) * (1 + others) / 83)
     assert KINDS.attributes == {"name": pt.Text(), "town": pt.Category()}
+
+
+def test_a_careful_guess_counts_no_column_for_more_and_expects_less():
+    """All who agree in one column agree in the other: as strangers they say one thing, not two."""
+    guess, learner, _ = guessed(numbered(20, 4))
+    first = careful(guess, learner)
+    for name in ("name", "town"):
+        usual = guess.attributes[name].weight
+        assert LEAST * usual <= first.attributes[name].weight < usual
+        assert first.attributes[name].corpus == guess.attributes[name].corpus
+    share = sum(first.attributes[name].weight for name in ("name", "town")) / (2 * usual)
+    assert first.size == pytest.approx(1 + (guess.size - 1) * share**2)
+
+
+def test_a_bold_model_has_learnt_but_how_rare_values_are_and_how_large_entities():
+    guess, learner, occurrences = guessed(numbered(20, 4))
+    alone = np.arange(learner.n)
+    current = learnt(KINDS, learner, alone, alone >= 0, occurrences, learner.n, np.ones(2))
+    found = bold(current, guess)
+    assert found.size == guess.size != current.size
+    for name in ("name", "town"):
+        for field in ("corpus", "references", "kin"):
+            assert getattr(found.attributes[name], field) == getattr(guess.attributes[name], field)
+        assert found.attributes[name].corpus != current.attributes[name].corpus
+        for field in ("agreement", "weight"):
+            assert getattr(found.attributes[name], field) == getattr(current.attributes[name], field)
+
+
+def spelt(n, each, seed=0):
+    """Names of n entities in so many spellings each, a letter or a word apart, of which the first is twice there."""
+    rng = np.random.default_rng(seed)
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    said = []
+    for _ in range(n):
+        words = ["".join(rng.choice(letters, 7)) for _ in range(2)]
+        for k in range(each):
+            changed = list(words)
+            if k:
+                changed[k % 2] = (
+                    changed[k % 2][: 3 + k % 3] + "".join(rng.choice(letters, 1)) + changed[k % 2][4:]
+                )
+            said += [{"name": " ".join(changed)}] * (2 if k == 0 else 1)
+    return said
+
+
+@pytest.mark.parametrize("n", [20, 300])
+def test_strangers_of_one_attribute_have_no_other_spellings(n):
+    X = spelt(n, 1)
+    model = pt.Record.infer(X).fit_prior(X)
+    assert model.size == pytest.approx(2.0)
+    assert model.attributes["name"].agreement[-1] > 0.9
+    assert len(set(pt.SplitSMC(model, random_state=0).fit_predict(X))) == n
+
+
+@pytest.mark.parametrize("each", [4, 6])
+def test_spellings_of_one_attribute_are_guessed_from_how_alike_values_are(each):
+    """Within a factor of two: there is nothing else to go by."""
+    X = spelt(100, each)
+    model = pt.Record.infer(X).fit_prior(X)
+    assert (each + 1) / 2 < model.size < 2 * (each + 1)
+    assert model.attributes["name"].agreement == AGREEMENT
+    truth = np.repeat(np.arange(100), each + 1)
+    found = pt.SplitSMC(model, n_particles=20, keys="auto", random_state=0).fit_predict(X)
+    equal = np.unique([fragment["name"] for fragment in X], return_inverse=True)[1]
+    assert pt.bcubed(truth, found).precision > 0.99
+    assert pt.bcubed(truth, found).recall > pt.bcubed(truth, equal).recall
+
+
+def test_what_is_said_beside_the_only_attribute_may_be_anything():
+    X = [{"note": "x"}, *spelt(30, 1), {}]
+    model = pt.Record.infer(X).fit_prior(X)
+    assert model.attributes["name"].agreement[-1] > 0.9
+    assert model.attributes["note"].agreement == AGREEMENT
+    assert len(set(pt.SplitSMC(model, random_state=0).fit_predict(spelt(30, 1)))) == 30
 
 
 @quick

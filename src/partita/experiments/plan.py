@@ -266,7 +266,7 @@ def plan_text(
     """An experiment on fragments of entities: the paper's on TweetNERD (names) and REBEL (kb)."""
     X, truth, orders = given.read(name, kind)
     fitted = given.fitted(name, kind, X)
-    options = {"candidates": "auto"} if kind == "record" and len(X) > MANY else {}
+    options = {"keys": "auto"} if kind == "record" and len(X) > MANY else {}
     chosen, skipped = text_settings(len(X), quick, particles)
     alpha = concentration([X[k] for k in orders[0]], fitted, options)
     return Experiment(name, X, truth, orders, fitted, alpha, chosen, skipped=skipped, options=options)

@@ -7,9 +7,11 @@ column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself inc
 
 Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points:
 fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
-in one stay together. So it begins with a guess of how many records an entity has, from the pairs that agree in as
-many attributes as they differ in (:meth:`Learner.akin`): a value that so many have is no coincidence. m begins with,
-and stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
+in one stay together; a family that is taken for a person has nobody left who could show that strangers share an
+address. So the first turn is careful (:func:`careful`): it joins only those who agree in nearly everything, and learns
+what strangers have in common. A later one is bold (:func:`bold`): it begins with a guess of how many records an entity
+has, from the pairs that agree in as many attributes as they differ in (:meth:`Learner.akin`), for a value that so many
+have is no coincidence. m begins with, and stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import nnls
 
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.known import known_of, whole_clusters
@@ -61,6 +64,11 @@ CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
+SPELT_ALIKE = 0.02  # of the values of an entity are not the same, if there are no other spellings
+CERTAIN = (
+    9.0  # squared standard deviations by which values must be alike beyond chance to have other spellings
+)
+SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
 REFERENCES = 1000  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
@@ -84,22 +92,24 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     with_counts = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
     learner = Learner(names, with_counts, own)
     drawn = np.isin(rows, seeds)
+    mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
+    if learner.says_one_thing and 2 * len(known.rows) < len(own):
+        return of_one_attribute(model, learner, occurrences)
     if everything:
         learner.says_one_thing = False
         found = np.unique(known.group, return_inverse=True)[1]
     else:
-        sample, mentioned = [fragments[row] for row in rows], learner.present.mean(axis=0)
-        guess = first_guess(model, learner, among)
+        sample, shares = [fragments[row] for row in rows], learner.present.mean(axis=0)
+        guess = first_guess(model, learner, among, GUESS * learner.akin())
         current = careful(guess, learner)
         for turn in range(TURNS):
             if turn > 0:
-                current = learnt(model, learner, found, drawn, among, len(own), mentioned)
+                current = learnt(model, learner, found, drawn, among, len(own), shares)
             if turn == BOLD:
                 current = bold(current, guess)
             found = known.clusters(
                 SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn).fit(sample)
             )
-    mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
     return learnt(model, learner, found, drawn, occurrences, len(said_by), mentioned / len(said_by))
 
 
@@ -162,13 +172,12 @@ def learnt(
     return type(model)(fitted, rate, presence, named(types, names), size)
 
 
-def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]]) -> Any:
-    """The model before any clusters are known: entities have about as many records as a value has, and some more.
+def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]], others: float) -> Any:
+    """The model before any clusters are known: a record has so many ``others`` of its entity.
 
     So many that share a value are no coincidence, and as many references are no strangers.
     """
     names, attributes = model._modelled()
-    others = GUESS * learner.akin()
     mentioned, fitted = learner.present.mean(axis=0), dict(model.attributes)
     weight = 1.0 / (1.0 + CORRELATION * max(float(mentioned.sum()) - 1.0, 0.0))
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
@@ -187,6 +196,24 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]]) -
         )
     presence = dict(zip(names, mentioned.tolist(), strict=True))
     return type(model)(fitted, model.rate, presence, None, 1.0 + others)
+
+
+def of_one_attribute(model: Any, learner: Learner, occurrences: list[Counter[str]]) -> Any:
+    """The model of records that say one thing alone: equal values are of one entity, and nothing teaches the rest.
+
+    But for how many other spellings an entity has. If it has none, values of one entity are the same.
+    """
+    names, _ = model._modelled()
+    only = int(learner.present.sum(axis=0).argmax())
+    spellings = learner.spellings(only)
+    others = max(learner.n * spellings / max(int(learner.sample.distinct[only]), 1) - 1.0, 0.0)
+    guess = first_guess(model, learner, occurrences, others)
+    fitted = dict(guess.attributes)
+    if spellings == 1.0:
+        same = (SPELT_ALIKE / (LEVELS - 1),) * (LEVELS - 1) + (1.0 - SPELT_ALIKE,)
+        fitted[names[only]] = replace(fitted[names[only]], agreement=same)
+    rate = 0.0 if len(names) == 1 else model.rate
+    return type(model)(fitted, rate, guess.presence, None, guess.size)
 
 
 def careful(guess: Any, learner: Learner) -> Any:
@@ -332,6 +359,30 @@ class Learner:
         sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
         return counts, sums / np.maximum(counts, 1.0)
 
+    def spellings(self, a: int) -> float:
+        """How many different values of an attribute an entity has, by how alike all of them are.
+
+        Of pairs of strangers a certain share of those that are alike to a degree are so to the next; what is beyond that
+        are pairs of one entity, with m as it is usual.
+        """
+        n, at = int(self.sample.distinct[a]), int(self.sample.offset[a])
+        if n < 2:
+            return 1.0
+        levels = self.sample.levels[at : at + n * n].reshape(n, n)[np.tril_indices(n, -1)]
+        counts = as_alike(np.bincount(levels, minlength=LEVELS)[1:-1])
+        usual = as_alike(np.array(AGREEMENT[1:-1]))
+        scale = 1.0 / np.sqrt(counts + 1.0)
+        alone, best, pairs = np.inf, np.inf, 0.0  # squared deviations without and with pairs of one entity
+        for share in SHARES:
+            strangers = share ** np.arange(len(counts)) * scale
+            alone = min(alone, nnls(strangers[:, None], counts * scale)[1] ** 2)
+            found, rest = nnls(np.column_stack([strangers, usual * scale]), counts * scale)
+            if rest**2 < best:
+                best, pairs = rest**2, float(found[1])
+        if alone - best < CERTAIN:
+            pairs = 0.0
+        return 1.0 + 2.0 * pairs * (1.0 - AGREEMENT[-1]) / n
+
     def akin(self) -> float:
         """How many others of its entity a record has, at a guess.
 
@@ -344,6 +395,12 @@ class Learner:
         enough = ENOUGH * float(information[columns].max() if columns.any() else information.max())
         pairs = count_akin(self.sample, AGREE_FROM, information, enough)
         return float(np.clip(2.0 * pairs / self.n / REPEATED, 0.3, max(self.n / 4, 0.3)))
+
+
+def as_alike(counts: Array) -> Array:
+    """Of each degree of likeness, how many are alike to that degree at least."""
+    found: Array = np.cumsum(counts[::-1])[::-1]
+    return found
 
 
 def references(clusters: list[Counter[str]]) -> tuple[str, ...]:

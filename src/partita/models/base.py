@@ -51,6 +51,11 @@ class Model(BaseEstimator):  # type: ignore[misc]
         """How many observations a cluster has, on average, where the model knows: ``alpha="auto"`` stays near it."""
         return None
 
+    @property
+    def size_belief(self) -> float:
+        """How far ``alpha="auto"`` believes ``expected_size``: 0 not at all, 1 whatever clusters are found."""
+        return 0.75
+
     def validate(self, X: Any) -> list[Any]:
         """Observations that are not rows of numbers, each as it should be; ValueError names the row."""
         raise TypeError(f"{type(self).__name__} must define validate(X)")

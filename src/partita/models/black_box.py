@@ -139,6 +139,11 @@ class BlackBox(Model):
     def expected_size(self) -> float | None:
         return None if self.surrogate is None else self.surrogate.expected_size
 
+    @property
+    def size_belief(self) -> float:
+        belief: float = super().size_belief if self.surrogate is None else self.surrogate.size_belief
+        return belief
+
     def validate(self, X: Any) -> list[Any]:
         return observations_of(X) if self.surrogate is None else self.surrogate.validate(X)
 

@@ -115,7 +115,7 @@ class Engine:
         scorer: Scorer | None = None,
     ) -> None:
         self.model = model
-        self.size = model.expected_size or 0.0
+        self.size, self.belief = model.expected_size or 0.0, model.size_belief
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
         self.particles, self.widths = settings.particles, (n_features, n_encoded)
@@ -374,7 +374,7 @@ class Engine:
         for self.rounds_left in reversed(range(rounds)):
             self.observe_again(choose(self.state))
         if self.learns_alpha:
-            learn_alpha(self.state, self.size)
+            learn_alpha(self.state, self.size, self.belief)
 
     def follow(self, end: int, names: Integers, following: int) -> tuple[bool, int]:
         """Observe stored data up to ``end`` or until the best clustering of earlier ones is another.
@@ -411,7 +411,7 @@ class Engine:
 
     def learn_alpha(self) -> None:
         """Learn the concentration, if that is due."""
-        learn_alpha(self.state, self.size)
+        learn_alpha(self.state, self.size, self.belief)
 
     def weigh(self, x: int) -> None:
         """Find the candidates for observation ``x``, and the gains that it would have in their clusters."""

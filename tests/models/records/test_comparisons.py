@@ -139,7 +139,7 @@ def test_numbers_that_can_be_checked_by_hand():
 
 def test_several_trees_by_hand():
     """Of three values there are three trees, of four sixteen."""
-    q = settings.SHARPNESS
+    q = columns.ALONE
     model = pt.Record({"job": JOB}, rate=0)
     poet, actor, differ = (math.exp(q * e) for e in (POETS, ACTORS, DIFFER))
     two_and_one = math.log((2 * poet * differ + differ**2) / 3) / q
@@ -164,7 +164,9 @@ def test_q_grows_with_the_columns():
     assert q({"b": 0.1}) == pytest.approx(0.5**0.65)  # no column at all
     assert q({}) == pytest.approx(0.5**0.65)
     assert q(None, [(1.0, {"a": 0.1})]) == pytest.approx(2.0**0.65)  # types say nothing of it
-    assert q(attributes={"a": pt.Category(weight=0.04), "b": None}) == pytest.approx(0.5**0.65)
+    light = {"a": pt.Category(weight=0.04), "b": pt.Category(weight=0.04)}
+    assert q(attributes=light) == pytest.approx(0.5**0.65)
+    assert q(attributes=light | {"b": None}) == pytest.approx(1.0 / 0.6)  # a single one
 
 
 def test_of_very_many_values_it_is_a_bound_from_below():

@@ -728,3 +728,5 @@ def test_a_black_box_expects_clusters_as_large_as_its_surrogate_does():
     assert pt.BlackBox(Closed(), pt.Record({"name": pt.Text()}, size=3.0)).expected_size == 3.0
     assert pt.BlackBox(Closed(), pt.Gaussian()).expected_size is None
     assert pt.BlackBox(Closed()).expected_size is None
+    assert pt.BlackBox(Closed(), pt.Record({"name": pt.Text()}, size=3.0)).size_belief == 1.0
+    assert pt.BlackBox(Closed()).size_belief == pt.BlackBox(Closed(), pt.Gaussian()).size_belief == 0.75

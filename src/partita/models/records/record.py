@@ -29,6 +29,7 @@ NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 COLUMN = 0.5  # of the fragments mention an attribute for it to be a column; else it is a fact
 LEAST_COLUMNS = 0.5
+ALONE = 1.0  # q of a single attribute: what two of something cost, the Dirichlet process gives
 GROWTH = 0.65  # of q, the power of how many columns there are
 
 
@@ -207,11 +208,18 @@ class Record(TextModel):
     def expected_size(self) -> float | None:
         return self.size
 
+    @property
+    def size_belief(self) -> float:
+        # Of a single attribute the size is all that was learnt, from how alike all values are.
+        return 1.0 if len(self._modelled()[0]) == 1 else super().size_belief
+
     def _sharpness(self, names: list[str], models: list[Attribute]) -> float:
         """q of the kernels: an entity that has two of something has two of much, and that is to cost once.
 
         So it grows with the number of columns, each by its weight; what few fragments mention is no column.
         """
+        if len(models) == 1:
+            return ALONE
         known = self.presence
         columns = [
             model.weight

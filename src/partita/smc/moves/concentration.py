@@ -103,11 +103,12 @@ def mean_clusters(state):
 
 
 @kernel
-def learn_alpha(state, size):
+def learn_alpha(state, size, belief):
     """At the marks, one step of EM for α, which moves the whole posterior.
 
-    Where the model expects clusters of a ``size``, above 0, what is found moves their number a quarter of the way, in
-    proportion, from what that makes: clusters teach α, and α makes clusters, so what is found may be its own cause.
+    Where the model expects clusters of a ``size``, above 0, what is found moves their number only a part of the way, in
+    proportion, from what that makes, 1 − ``belief``: clusters teach α, and α makes clusters, so what is found may be
+    its own cause.
     """
     n = n_present(state)
     if n < state.next_alpha:
@@ -115,7 +116,7 @@ def learn_alpha(state, size):
     state.next_alpha = n + n // 4 + 1
     clusters = mean_clusters(state)
     if size > 0.0:
-        clusters = math.sqrt(math.sqrt(clusters * max(n / size, 1.0) ** 3))
+        clusters = clusters ** (1.0 - belief) * max(n / size, 1.0) ** belief
     log_alpha = math.log(best_alpha(clusters, n))
     log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
     step = log_alpha - state.log_alpha
