@@ -362,8 +362,8 @@ class Learner:
     def spellings(self, a: int) -> float:
         """How many different values of an attribute an entity has, by how alike all of them are.
 
-        Of pairs of strangers a certain share of those that are alike to a degree are so to the next; what is beyond that
-        are pairs of one entity, with m as it is usual.
+        Of pairs of strangers a certain share of those that are alike to a degree are so to the next; what is beyond
+        that are pairs of one entity, with m as it is usual.
         """
         n, at = int(self.sample.distinct[a]), int(self.sample.offset[a])
         if n < 2:

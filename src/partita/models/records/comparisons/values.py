@@ -107,16 +107,13 @@ def sort_by_rank(found, begin, end):
         gap = 3 * gap + 1
     while gap > 0:
         for k in range(begin + gap, end):
-            key, v, count, at = found[k, 0], found[k, 1], found[k, 2], k
-            while at - gap >= begin and (
-                found[at - gap, 0] > key or (found[at - gap, 0] == key and found[at - gap, 1] > v)
-            ):
-                found[at, 0], found[at, 1], found[at, 2] = (
-                    found[at - gap, 0],
-                    found[at - gap, 1],
-                    found[at - gap, 2],
-                )
-                at -= gap
+            key, v, count, at = found[k, 0], found[k, 1], found[k, 2], np.int64(k)
+            while at - gap >= begin:
+                low = at - gap
+                if found[low, 0] < key or (found[low, 0] == key and found[low, 1] < v):
+                    break
+                found[at, 0], found[at, 1], found[at, 2] = found[low, 0], found[low, 1], found[low, 2]
+                at = low
             found[at, 0], found[at, 1], found[at, 2] = key, v, count
         gap //= 3
 
