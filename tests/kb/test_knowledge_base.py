@@ -306,6 +306,17 @@ def test_removal(kb):
     assert "f3" in kb.labels()
 
 
+def test_an_entity_keeps_its_name_when_one_of_two_that_give_it_is_removed(url):
+    """Also where what its fragments say is fetched only when one of them goes, and is erased."""
+    rows = [{"id": f"{name} {k}", "name": name} for name in ("Ada", "Zoe") for k in range(2)]
+    with partita.kb.open(url) as kb:
+        kb.add(rows)
+        assert kb.entity_of("Ada 0").fragments == ["Ada 0", "Ada 1"]
+    with partita.kb.open(url) as kb:
+        kb.remove("Ada 0")
+        assert kb.entity_of("Ada 1").name == "Ada"
+
+
 def test_removing_everything(url):
     with partita.kb.open(url) as kb:
         kb.add(ROWS[:5])

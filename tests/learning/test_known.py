@@ -145,7 +145,7 @@ def test_what_is_learnt_respects_what_is_known(monkeypatch):
     pairs = [(20, 30, True), (30, 31, True), (21, 22, False)]
     pt.Record.infer(ROWS).fit_prior(ROWS, labels, pairs)
     known = known_of(len(ROWS), labels, pairs)
-    assert len(seen) == record_prior.TURNS
+    assert record_prior.BOLD < len(seen) <= record_prior.TURNS
     assert not any(any(known.broken(found)) for found in seen)
 
 

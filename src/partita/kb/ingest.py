@@ -180,6 +180,7 @@ def remove(session: Session, ids: Iterable[str]) -> None:
         for id in dict.fromkeys(ids):
             number = fragments.number_of(session.connection, id)
             outcome = withdraw(session, journal, id, number)
+            journal.foresee(outcome)
             journal.hidden |= erasing.erase(session.connection, id, session.names.given_by)
             journal.record(outcome, id)
 

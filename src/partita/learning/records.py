@@ -51,8 +51,9 @@ GUESS = 0.33  # of the others that a record seems to have are its own: most pair
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
 REPEATED = 0.6  # of an entity's values are the same
-TURNS = 4  # of clustering and learning
+TURNS = 8  # of clustering and learning, at most
 BOLD = 2  # the turn that is bold
+STILL = 0.99  # of the clusters of the turn before, if more is joined; else what is split off would go on splitting
 LEAST = 0.3  # of the usual weight of an attribute at the first turn
 ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
 PARTICLES = 5  # of the sampler that clusters
@@ -65,9 +66,7 @@ ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
 SPELT_ALIKE = 0.02  # of the values of an entity are not the same, if there are no other spellings
-CERTAIN = (
-    9.0  # squared standard deviations by which values must be alike beyond chance to have other spellings
-)
+CERTAIN = 9.0  # squared standard deviations beyond chance that values must be alike to have other spellings
 SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
 REFERENCES = 1000  # entities whose values are kept to compare with
 
@@ -101,7 +100,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     else:
         sample, shares = [fragments[row] for row in rows], learner.present.mean(axis=0)
         guess = first_guess(model, learner, among, GUESS * learner.akin())
-        current = careful(guess, learner)
+        current, clusters = careful(guess, learner), len(own)
         for turn in range(TURNS):
             if turn > 0:
                 current = learnt(model, learner, found, drawn, among, len(own), shares)
@@ -110,6 +109,9 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
             found = known.clusters(
                 SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn).fit(sample)
             )
+            before, clusters = clusters, int(found.max()) + 1
+            if turn > BOLD and clusters > STILL * before:
+                break
     return learnt(model, learner, found, drawn, occurrences, len(said_by), mentioned / len(said_by))
 
 

@@ -69,14 +69,18 @@ class Register(dict[int, Entry]):
         """A fragment that gives its entity these names goes from one to another."""
         for entity, by in ((before, -1), (after, 1)):
             if entity != NOBODY:
-                entry = self[entity]
-                if entry.names is None:
-                    entry.names = Counter(self._fetch(entity))
-                entry.size += by
+                given, self[entity].size = self.names(entity), self[entity].size + by
                 for name in names:
-                    entry.names[name] += by
-                    if entry.names[name] == 0:
-                        del entry.names[name]
+                    given[name] += by
+                    if given[name] == 0:
+                        del given[name]
+
+    def names(self, entity: int) -> Counter[str]:
+        """The names that an entity's fragments give it."""
+        entry = self[entity]
+        if entry.names is None:
+            entry.names = Counter(self._fetch(entity))
+        return entry.names
 
 
 class Journal:
@@ -116,6 +120,11 @@ class Journal:
     def moved(self) -> Collection[int]:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
+
+    def foresee(self, outcome: Outcome) -> None:
+        """Fetch the names that entities have before what will be recorded, for a fragment of theirs is to be erased."""
+        for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
+            self._register.names(entity)
 
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""

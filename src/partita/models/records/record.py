@@ -28,7 +28,7 @@ NEVER = 1e-3  # the share of fragments that mention what none has mentioned yet
 
 
 COLUMN = 0.5  # of the fragments mention an attribute for it to be a column; else it is a fact
-LEAST_COLUMNS = 0.5
+LEAST_COLUMNS = 0.5  # that are counted where there is none
 ALONE = 1.0  # q of a single attribute: what two of something cost, the Dirichlet process gives
 GROWTH = 0.65  # of q, the power of how many columns there are
 
