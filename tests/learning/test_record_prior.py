@@ -11,27 +11,29 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita.learning import records as record_prior
+from partita.learning.guesses import (
+    CORRELATION,
+    LEAST,
+    REFERENCES,
+    REPEATED,
+    bold,
+    careful,
+    first_guess,
+    references,
+)
 from partita.learning.known import whole_clusters
 from partita.learning.pairs import agreements, count_akin
 from partita.learning.records import (
     BELIEF,
-    CORRELATION,
     GUESS,
-    LEAST,
     LEVELS,
     MORE,
     OF_FACTS,
-    REFERENCES,
-    REPEATED,
     SHARED,
     Learner,
-    bold,
-    careful,
     counts_among_entities,
-    first_guess,
     learnt,
     neighbourhoods,
-    references,
     values_of_clusters,
 )
 from partita.models.records.corpus import Corpus

@@ -26,6 +26,15 @@ import numpy as np
 from scipy.optimize import nnls
 
 from partita._core.typing import Array, Floats, Integers
+from partita.learning.guesses import (
+    CORRELATION,
+    REPEATED,
+    bold,
+    careful,
+    first_guess,
+    of_one_attribute,
+    references,
+)
 from partita.learning.known import known_of, whole_clusters
 from partita.learning.pairs import (
     Sample,
@@ -50,25 +59,20 @@ SHARED = 30  # fragments that share a value for it to tie them together in a sam
 GUESS = 0.33  # of the others that a record seems to have are its own: most pairs are in a few large entities
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
-REPEATED = 0.6  # of an entity's values are the same
 TURNS = 8  # of clustering and learning, at most
 BOLD = 2  # the turn that is bold
 STILL = 0.99  # of the clusters of the turn before, if more is joined; else what is split off would go on splitting
-LEAST = 0.3  # of the usual weight of an attribute at the first turn
 ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
 PARTICLES = 5  # of the sampler that clusters
 BELIEF = 100.0  # comparisons behind the prior of m
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
 # How alike the values of an entity are in what few records mention, if nothing is known:
 OF_FACTS = (0.3, 0.035, 0.035, 0.045, 0.04, 0.03, 0.015, 0.5)
-CORRELATION = 0.1  # of two columns, if nothing is known
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
-SPELT_ALIKE = 0.02  # of the values of an entity are not the same, if there are no other spellings
 CERTAIN = 9.0  # squared standard deviations beyond chance that values must be alike to have other spellings
 SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
-REFERENCES = 1000  # entities whose values are kept to compare with
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -172,89 +176,6 @@ def learnt(
         return type(model)(fitted, model.rate, presence, None, size)
     types, rate = learnt_types(mentions_of(learner.pairs, labels, len(names)))
     return type(model)(fitted, rate, presence, named(types, names), size)
-
-
-def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]], others: float) -> Any:
-    """The model before any clusters are known: a record has so many ``others`` of its entity.
-
-    So many that share a value are no coincidence, and as many references are no strangers.
-    """
-    names, attributes = model._modelled()
-    mentioned, fitted = learner.present.mean(axis=0), dict(model.attributes)
-    weight = 1.0 / (1.0 + CORRELATION * max(float(mentioned.sum()) - 1.0, 0.0))
-    for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
-        own = others * mentioned[a] * REPEATED
-        chosen = references([Counter({value: 1}) for value in occurrences[a].elements()])
-        fitted[name] = replace(
-            attribute.with_corpus(
-                {
-                    value: 1.0 if learner.says_one_thing else max(n - own, 2.0)
-                    for value, n in occurrences[a].items()
-                }
-            ),
-            weight=weight,
-            references=chosen,
-            kin=len(chosen) * (1.0 + others) / learner.n,
-        )
-    presence = dict(zip(names, mentioned.tolist(), strict=True))
-    return type(model)(fitted, model.rate, presence, None, 1.0 + others)
-
-
-def of_one_attribute(model: Any, learner: Learner, occurrences: list[Counter[str]]) -> Any:
-    """The model of records that say one thing alone: equal values are of one entity, and nothing teaches the rest.
-
-    But for how many other spellings an entity has. If it has none, values of one entity are the same.
-    """
-    names, _ = model._modelled()
-    only = int(learner.present.sum(axis=0).argmax())
-    spellings = learner.spellings(only)
-    others = max(learner.n * spellings / max(int(learner.sample.distinct[only]), 1) - 1.0, 0.0)
-    guess = first_guess(model, learner, occurrences, others)
-    fitted = dict(guess.attributes)
-    if spellings == 1.0:
-        same = (SPELT_ALIKE / (LEVELS - 1),) * (LEVELS - 1) + (1.0 - SPELT_ALIKE,)
-        fitted[names[only]] = replace(fitted[names[only]], agreement=same)
-    rate = 0.0 if len(names) == 1 else model.rate
-    return type(model)(fitted, rate, guess.presence, None, guess.size)
-
-
-def careful(guess: Any, learner: Learner) -> Any:
-    """The first guess, with columns that count for as little as if all that agree in one were strangers.
-
-    That is what a family is that shares an address, a telephone and a name; so only those who agree in nearly all are
-    joined at first, and these teach what of it is common among strangers. Entities are as small as evidence is weak.
-    """
-    names, attributes = guess._modelled()
-    expected = learner.present.mean(axis=0)
-    usual = np.array([attribute.weight for attribute in attributes])
-    among_all = learner.prior(np.arange(learner.n), np.inf)[1]
-    weights = np.maximum(among_all, LEAST * usual)
-    share = min(float(weights @ expected) / max(float(usual @ expected), 1e-9), 1.0)
-    fitted = guess.attributes | {
-        name: replace(attribute, weight=float(weight))
-        for name, attribute, weight in zip(names, attributes, weights, strict=True)
-    }
-    return type(guess)(fitted, guess.rate, guess.presence, None, 1.0 + (guess.size - 1.0) * share**2)
-
-
-def bold(current: Any, guess: Any) -> Any:
-    """A model that has learnt, but takes values to be as rare and entities to be as large as at the first guess.
-
-    Where values of one entity are still apart they look common, which keeps them apart. By now it is known what tells
-    strangers apart who share something, so that these stay apart.
-    """
-    fitted = {
-        name: attribute
-        if attribute is None
-        else replace(
-            attribute,
-            corpus=guess.attributes[name].corpus,
-            references=guess.attributes[name].references,
-            kin=guess.attributes[name].kin,
-        )
-        for name, attribute in current.attributes.items()
-    }
-    return type(current)(fitted, current.rate, current.presence, current.types, guess.size)
 
 
 class Learner:
@@ -403,19 +324,6 @@ def as_alike(counts: Array) -> Array:
     """Of each degree of likeness, how many are alike to that degree at least."""
     found: Array = np.cumsum(counts[::-1])[::-1]
     return found
-
-
-def references(clusters: list[Counter[str]]) -> tuple[str, ...]:
-    """Values of entities, about as many of each."""
-    generator = np.random.default_rng(0)
-    each = -(-REFERENCES // max(len(clusters), 1))
-    found: list[str] = []
-    for c in generator.permutation(len(clusters)).tolist():
-        values = sorted(clusters[c])
-        found += [values[k] for k in generator.permutation(len(values))[:each].tolist()]
-        if len(found) >= REFERENCES:
-            break
-    return tuple(found[:REFERENCES])
 
 
 def neighbourhoods(
