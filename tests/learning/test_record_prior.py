@@ -22,20 +22,18 @@ from partita.learning.guesses import (
     references,
 )
 from partita.learning.known import whole_clusters
-from partita.learning.pairs import agreements, count_akin
+from partita.learning.learner import AGREE_FROM, BELIEF, FEWEST_AKIN, OF_FACTS, Learner, probably_kin
+from partita.learning.pairs import count_akin, count_levels
 from partita.learning.records import (
-    BELIEF,
     GUESS,
-    LEVELS,
     MORE,
-    OF_FACTS,
     SHARED,
-    Learner,
     counts_among_entities,
     learnt,
     neighbourhoods,
     values_of_clusters,
 )
+from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.corpus import Corpus
 from partita.models.records.kinds.attribute import AGREEMENT
 from tests.helpers.effort import effort, examples
@@ -240,45 +238,86 @@ def best_levels(compared, records):
         }
 
 
+def akin_naively(pairs, information, enough, evidence):
+    """Of pairs that agree in enough: what all else says, and whether they agree in as much as they differ in."""
+    for levels in pairs:
+        agree = [a for a, level in levels.items() if level >= AGREE_FROM]
+        if sum(information[a] for a in agree) < enough:
+            continue
+        differ = {a: (1 - math.exp(-information[a])) * (1 if a in agree else -1) for a in levels}
+        most = max(agree, key=lambda a: (information[a], -a))
+        rest = sum(evidence[a][level] for a, level in levels.items() if a != most)
+        yield most, rest, sum(differ.values()) >= 0.0
+
+
 @quick
-@given(labelled, st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 3.0)), st.floats(0.0, 4.0))
-def test_pairs_that_agree_are_counted(rows, information, enough):
+@given(
+    labelled,
+    st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 3.0)),
+    st.floats(0.01, 4.0),
+    st.integers(0, 2**31),
+)
+def test_pairs_that_agree_are_counted(rows, information, enough, seed):
     learner, compared, records, _ = learner_from(rows)
-    found, expected, akin = np.zeros((2, 2)), np.zeros((2, 2)), 0
-    agreements(learner.sample, record_prior.AGREE_FROM, found)
-    for levels in best_levels(compared, records):
-        agree = [a for a, level in levels.items() if level >= record_prior.AGREE_FROM]
-        differ = [a for a in levels if a not in agree]
-        for a in levels:
-            expected[a] += [1, a in agree]
-        balance = sum(1 - math.exp(-information[a]) for a in agree)
-        balance -= sum(1 - math.exp(-information[a]) for a in differ)
-        akin += balance >= 0.0 and sum(information[a] for a in agree) >= enough
-    np.testing.assert_array_equal(found, expected)
-    counted = count_akin(learner.sample, record_prior.AGREE_FROM, np.array(information), enough)
-    assert counted == akin
+    pairs = list(best_levels(compared, records))
+    levels, expected = np.zeros((2, LEVELS)), np.zeros((2, LEVELS))
+    count_levels(learner.sample, levels)
+    for of in pairs:
+        for a, level in of.items():
+            expected[a, level] += 1
+    np.testing.assert_array_equal(levels, expected)
+    evidence = (
+        np.random.default_rng(seed).integers(-9, 9, (2, LEVELS)).astype(float)
+    )  # whole, so in the middle of steps
+    counted, expected = np.zeros((2, 21, 2)), np.zeros((2, 21, 2))
+    count_akin(learner.sample, AGREE_FROM, np.array(information), enough, evidence, 0.5, counted)
+    for most, rest, balanced in akin_naively(pairs, information, enough, evidence):
+        expected[most, int(np.clip(2 * rest, -10, 10)) + 10] += [1, balanced]
+    np.testing.assert_array_equal(counted, expected)
 
 
 @quick
 @given(labelled)
 def test_how_many_are_akin_is_guessed(rows):
-    """From pairs that agree in as much as they differ in, and in something that few pairs agree in."""
+    """By what else is said of pairs that agree in something rare, of those that agree in as much as they differ in."""
     learner, compared, records, _ = learner_from(rows)
     pairs, n = list(best_levels(compared, records)), len(records)
-    information = []
+    columns = [bool(np.mean([bool(record[a]) for record in records]) >= 0.5) for a in range(2)]
+    information, evidence = [], []
     for a in range(2):
         levels = [of[a] for of in pairs if a in of]
-        agree = sum(level >= record_prior.AGREE_FROM for level in levels)
+        agree = sum(level >= AGREE_FROM for level in levels)
         information.append(-math.log((agree + 1) / (len(levels) + 2)))
-    columns = [a for a in range(2) if np.mean([bool(record[a]) for record in records]) >= 0.5]
-    enough = 0.5 * max(information[a] for a in columns or range(2))
-    akin = 0
-    for levels in pairs:
-        agree = [a for a, level in levels.items() if level >= record_prior.AGREE_FROM]
-        rare = [(1 - math.exp(-information[a])) * (1 if a in agree else -1) for a in levels]
-        akin += sum(rare) >= 0.0 and sum(information[a] for a in agree) >= enough
-    expected = min(max(2 * akin / n / REPEATED, 0.3), max(n / 4, 0.3))
-    assert learner.akin() == pytest.approx(expected, rel=1e-12)
+        usual = AGREEMENT if columns[a] else OF_FACTS
+        strangers = [(levels.count(level) + 0.5 / LEVELS) / (len(levels) + 0.5) for level in range(LEVELS)]
+        evidence.append([math.log(m / u) for m, u in zip(usual, strangers, strict=True)])
+    chosen = [information[a] for a in range(2) if columns[a]] or information
+    met = list(akin_naively(pairs, information, 0.5 * max(chosen), evidence))
+    others = 0.0
+    for a in range(2):
+        rest = np.array(
+            [np.clip(np.round(said / 0.25) * 0.25, -25, 25) for most, said, _ in met if most == a]
+        )
+        balanced = np.array([agrees for most, _, agrees in met if most == a])
+        share = 0.5
+        for _ in range(200):
+            share = (share * np.exp(rest) / (share * np.exp(rest) + 1 - share)).mean() if len(rest) else 0.0
+        others += (share * np.exp(rest) / (share * np.exp(rest) + 1 - share) * balanced).sum()
+    others *= 2 / n / REPEATED
+    assert learner.akin == pytest.approx(min(max(others, FEWEST_AKIN), max(n / 4, FEWEST_AKIN)), rel=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_the_share_of_one_entity_is_found(share):
+    """Of numbers about 1 and about −1, whose log-likelihood ratio is twice the number."""
+    rng = np.random.default_rng(0)
+    own = rng.random(20_000) < share
+    evidence = 2.0 * rng.normal(np.where(own, 1.0, -1.0))
+    probable = probably_kin(evidence, np.ones(len(own)))
+    assert probable.mean() == pytest.approx(share, abs=0.02)
+    for low, high in ((0.1, 0.4), (0.4, 0.6), (0.6, 0.9)):
+        some = (probable > low) & (probable < high)
+        assert own[some].mean() == pytest.approx(probable[some].mean(), abs=0.12)
 
 
 def numbered(n, each):
@@ -295,21 +334,21 @@ def guessed(X):
     pairs = [sorted(set(fragment.pairs)) for fragment in KINDS.validate(X)]
     learner, _ = learner_of(pairs, [pt.Text, pt.Category])
     occurrences = [Counter(value for own in pairs for b, value in own if b == a) for a in range(2)]
-    return first_guess(KINDS, learner, occurrences, GUESS * learner.akin()), learner, occurrences
+    return first_guess(KINDS, learner, occurrences, GUESS * learner.akin), learner, occurrences
 
 
 @pytest.mark.parametrize("each", [1, 3, 6])
 def test_records_of_one_entity_are_guessed_to_be_akin(each):
     """Those who share a town and nothing else are not."""
     _, learner, _ = guessed(numbered(40, each))
-    assert learner.akin() == pytest.approx(max((each - 1) / REPEATED, 0.3))
+    assert learner.akin == pytest.approx(max((each - 1) / REPEATED, 0.3))
 
 
 def test_the_first_guess():
     """A value of as many records as an entity has is taken to be of one entity, for which two stand."""
     X = [*numbered(20, 4), {"name": "zoe"}, {"name": "zoe"}, {}]
     model, learner, occurrences = guessed(X)
-    others, shares = GUESS * learner.akin(), [82 / 83, 80 / 83]
+    others, shares = GUESS * learner.akin, [82 / 83, 80 / 83]
     assert model.size == pytest.approx(1 + others)
     assert model.presence == pytest.approx({"name": 82 / 83, "town": 80 / 83})
     assert model.types is None

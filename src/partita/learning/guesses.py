@@ -1,6 +1,6 @@
 """What records are taken to be before they have taught anything: guesses to begin the turns of learning with.
 
-A learner, here and below, is a :class:`partita.learning.records.Learner`: a sample with all its values compared.
+A learner, here and below, is a :class:`partita.learning.learner.Learner`: a sample with all its values compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from partita.models.records.comparisons.family import LEVELS
 
 if TYPE_CHECKING:
-    from partita.learning.records import Learner
+    from partita.learning.learner import Learner
 
 REPEATED = 0.6  # of an entity's values are the same
 CORRELATION = 0.1  # of two columns, if nothing is known
@@ -76,7 +76,7 @@ def careful(guess: Any, learner: Learner) -> Any:
     names, attributes = guess._modelled()
     expected = learner.present.mean(axis=0)
     usual = np.array([attribute.weight for attribute in attributes])
-    among_all = learner.prior(np.arange(learner.n), np.inf)[1]
+    among_all = learner.prior(np.arange(learner.n))[1]
     weights = np.maximum(among_all, LEAST * usual)
     share = min(float(weights @ expected) / max(float(usual @ expected), 1e-9), 1.0)
     fitted = guess.attributes | {

@@ -6,6 +6,7 @@ worth.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,59 +125,85 @@ def meet(sample, x, y, both):
     return n
 
 
-@kernel
-def sum_evidence(sample, evidence, first, second, limit, least, counts, sums):
-    """Over pairs of records: of those alike in an attribute a, how many speak of b, and the sum of what b says.
+@inner
+def listen(sample, evidence, x, y, both, said):
+    """What each attribute that two records mention says of them, on average over their values; returns how many do."""
+    n = meet(sample, x, y, both)
+    for p in range(n):
+        a, total = both[p, 0], 0.0
+        for i in range(both[p, 1], both[p, 2]):
+            at = sample.offset[a] + sample.value[i] * sample.distinct[a]
+            for j in range(both[p, 3], both[p, 4]):
+                total += evidence[at + sample.value[j]]
+        said[p] = total / ((both[p, 2] - both[p, 1]) * (both[p, 4] - both[p, 3]))
+    return n
 
-    Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
-    Pairs of which all say more than ``limit`` are left out: they may be no strangers.
+
+@kernel
+def sum_evidence(sample, evidence, first, second, counts, sums):
+    """Over pairs of records: how many speak of each attribute, and the sum of what it says."""
+    both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
+    for k in range(first.shape[0]):
+        for p in range(listen(sample, evidence, first[k], second[k], both, said)):
+            counts[both[p, 0]] += 1.0
+            sums[both[p, 0]] += said[p]
+
+
+@kernel
+def sum_given(sample, evidence, first, second, least, limit, counts, sums):
+    """Over pairs of records: if a says at least so much, how many speak of b, and the sum of what b says.
+
+    A pair counts by how probably its records are strangers, with prior log-odds of ``limit`` that they are.
     """
     both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
     for k in range(first.shape[0]):
-        n, every = meet(sample, first[k], second[k], both), 0.0
+        n, every = listen(sample, evidence, first[k], second[k], both, said), 0.0
         for p in range(n):
-            a, total = both[p, 0], 0.0
-            for i in range(both[p, 1], both[p, 2]):
-                at = sample.offset[a] + sample.value[i] * sample.distinct[a]
-                for j in range(both[p, 3], both[p, 4]):
-                    total += evidence[at + sample.value[j]]
-            said[p] = total / ((both[p, 2] - both[p, 1]) * (both[p, 4] - both[p, 3]))
             every += said[p]
-        if every > limit:
-            continue
+        strange = 1.0 / (1.0 + math.exp(min(every - limit, 500.0)))
         for p in range(n):
-            if both[p, 5] >= least:
+            if said[p] >= least[both[p, 0]]:
                 for q in range(n):
-                    counts[both[p, 0], both[q, 0]] += 1.0
-                    sums[both[p, 0], both[q, 0]] += said[q]
+                    counts[both[p, 0], both[q, 0]] += strange
+                    sums[both[p, 0], both[q, 0]] += strange * said[q]
 
 
 @kernel
-def agreements(sample, least, counts):
-    """Of each attribute: how many pairs of records speak of it, and how many are alike to at least a level."""
+def count_levels(sample, counts):
+    """Of each attribute and level: how many pairs of records are so alike."""
     both = np.empty((counts.shape[0], 6), np.int64)
     for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
             for p in range(meet(sample, x, y, both)):
-                counts[both[p, 0], 0] += 1.0
-                counts[both[p, 0], 1] += both[p, 5] >= least
+                counts[both[p, 0], both[p, 5]] += 1.0
 
 
 @kernel
-def count_akin(sample, least, information, enough):
-    """How many pairs of records agree in as many attributes as they differ in, and in enough that says something.
+def count_akin(sample, least, information, enough, evidence, step, counts):
+    """Count pairs of records that agree in enough, by the attribute that says most of it and by what all else says.
 
-    Attributes count by how many pairs differ in them, 1 − exp(−information): a constant one for nothing.
+    They agree where they are alike to a level of at least ``least``, each attribute by its ``information``. What all
+    other attributes say is counted in steps about 0. The first count is of all such pairs, the second of those that
+    agree in as many attributes as they differ in. There attributes count by how many pairs differ in them,
+    1 − exp(−information): a constant one for nothing.
     """
-    both, differ, found = np.empty((information.shape[0], 6), np.int64), 1.0 - np.exp(-information), 0
+    both, middle = np.empty((information.shape[0], 6), np.int64), counts.shape[1] // 2
+    differ = 1.0 - np.exp(-information)
     for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
-            balance, known = 0.0, 0.0
+            balance, known, every, most, at_most = 0.0, 0.0, 0.0, np.int64(-1), np.int64(0)
             for p in range(meet(sample, x, y, both)):
-                if both[p, 5] >= least:
-                    balance += differ[both[p, 0]]
-                    known += information[both[p, 0]]
-                else:
-                    balance -= differ[both[p, 0]]
-            found += balance >= 0.0 and known >= enough
-    return found
+                a, at = both[p, 0], both[p, 5]
+                every += evidence[a, at]
+                if at < least:
+                    balance -= differ[a]
+                    continue
+                balance += differ[a]
+                known += information[a]
+                if most < 0 or information[a] > information[most]:
+                    most, at_most = a, at
+            if most >= 0 and known >= enough:
+                place = np.int64(round((every - evidence[most, at_most]) / step))
+                place = min(max(place, -middle), middle) + middle
+                counts[most, place, 0] += 1.0
+                counts[most, place, 1] += balance >= 0.0

@@ -1,0 +1,182 @@
+"""What a sample of records teaches, given its clusters or before there are any."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+
+from partita._core.typing import Array, Floats, Integers
+from partita.learning.guesses import REPEATED
+from partita.learning.pairs import (
+    Sample,
+    between_counts,
+    count_akin,
+    count_levels,
+    within_counts,
+    write_evidence,
+    write_levels,
+)
+from partita.learning.weights import weights_of
+from partita.models.records.comparisons.family import LEVELS
+from partita.models.records.comparisons.vocabulary import discount_of, equal_by_chance, shares_of
+from partita.models.records.kinds.attribute import AGREEMENT
+from partita.models.records.record import COLUMN, Record
+
+# How alike the values of an entity are in what few records mention, if nothing is known:
+OF_FACTS = (0.3, 0.035, 0.035, 0.045, 0.04, 0.03, 0.015, 0.5)
+BELIEF = 100.0  # comparisons behind the prior of m
+ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
+AGREE_FROM = 5  # the level from which values agree
+ENOUGH = 0.5  # of what agreement in the attribute says that says most
+STEP, FARTHEST = (
+    0.25,
+    100,
+)  # nats: how finely it is counted what else is said of pairs that agree, and how many steps
+STEPS = 200  # of EM
+FEWEST_AKIN = 0.3  # others of a record, at a guess
+CERTAIN = 9.0  # squared standard deviations beyond chance that values must be alike to have other spellings
+SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
+
+Pairs = list[list[tuple[int, str]]]
+
+
+class Learner:
+    """A sample of records, with all its values compared."""
+
+    def __init__(self, names: list[str], attributes: list[Any], pairs: Pairs) -> None:
+        self.pairs, self.n, self.n_attributes = pairs, len(pairs), len(attributes)
+        reader = Record(dict(zip(names, attributes, strict=True)))
+        reader.check(1)
+        vocabulary, ids = reader._vocabulary, [dict[str, int]() for _ in attributes]
+        items = [
+            (row, a, ids[a].setdefault(value, len(ids[a])))
+            for row, said in enumerate(pairs)
+            for a, value in said
+        ]
+        self.record, self.attribute, self.value = np.array(items, np.int64).reshape(-1, 3).T.copy()
+        features = [
+            np.array([vocabulary.value(a, value) for value in own], np.int64) for a, own in enumerate(ids)
+        ]
+        distinct = np.array([len(own) for own in ids], np.int64)
+        offset = np.concatenate([[0], np.cumsum(distinct**2)])
+        levels = np.zeros(offset[-1], np.int8)
+        family = vocabulary.family()
+        for a in range(self.n_attributes):
+            write_levels(family, features[a], a, levels[offset[a] : offset[a + 1]])
+        starts = np.searchsorted(self.record, np.arange(self.n + 1))
+        self.sample = Sample(starts, self.attribute, self.value, distinct, offset, levels)
+        self.of = [np.flatnonzero(self.attribute == a) for a in range(self.n_attributes)]
+        self.present = np.zeros((self.n, self.n_attributes))
+        self.present[self.record, self.attribute] = 1.0
+        # Then nothing can tell namesakes from the same again, and the same again is what people expect.
+        self.says_one_thing = float(self.present.sum(axis=1).mean()) <= ONE_THING
+
+    # ------------------------------------------------------------------ learning
+
+    def prior(self, labels: Integers, known: bool = True) -> tuple[Floats, Floats]:
+        """What clusters teach, be they known or found: m of each attribute and level, and the weight of each."""
+        agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
+        expected = np.zeros(self.n_attributes)
+        for a, items in enumerate(self.of):
+            if len(items):
+                log_u, log_m = self.log_u(a, items, labels), np.log(agreement[a])
+                write_evidence(self.sample, a, log_m, log_u, evidence)
+                expected[a] = agreement[a] @ (log_m - np.log(np.exp(log_u).mean(axis=0)))
+        others = None if known else self.akin
+        return agreement, weights_of(self.sample, self.present, evidence, expected, labels, others)
+
+    def agreement(self, labels: Integers) -> Floats:
+        """m of each attribute, near that of all columns, or of all facts, which few records mention."""
+        counts = np.zeros((self.n_attributes, LEVELS))
+        for a, items in enumerate(self.of):
+            order = items[np.argsort(labels[self.record[items]], kind="stable")]
+            of = labels[self.record[order]]
+            ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
+            within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
+        columns = self.present.mean(axis=0) >= COLUMN
+        found = np.empty_like(counts)
+        for group, expected in ((columns, AGREEMENT), (~columns, OF_FACTS)):
+            common = counts[group].sum(axis=0) + BELIEF * np.array(expected)
+            known = counts[group] + BELIEF * common / common.sum()
+            found[group] = known / known.sum(axis=1, keepdims=True)
+        return found
+
+    def log_u(self, a: int, items: Integers, labels: Integers) -> Floats:
+        """log u of each value of an attribute and level, from how alike those of other clusters are to it."""
+        n = self.sample.distinct[a]
+        holders, counts = np.zeros(n), np.zeros((n, LEVELS))
+        listed = np.unique(np.column_stack([labels[self.record[items]], self.value[items]]), axis=0)
+        between_counts(self.sample, a, listed[:, 0].copy(), listed[:, 1].copy(), counts, holders)
+        overall = holders @ counts
+        shares = shares_of(counts, (overall + 0.5 / LEVELS) / (overall.sum() + 0.5))
+        shares[:, -1] = equal_by_chance(counts[:, -1], discount_of(holders), counts.sum(axis=1))
+        found: Floats = np.log(shares)
+        return found
+
+    def spellings(self, a: int) -> float:
+        """How many different values of an attribute an entity has, by how alike all of them are.
+
+        Of pairs of strangers a certain share of those that are alike to a degree are so to the next; what is beyond
+        that are pairs of one entity, with m as it is usual.
+        """
+        n, at = int(self.sample.distinct[a]), int(self.sample.offset[a])
+        if n < 2:
+            return 1.0
+        levels = self.sample.levels[at : at + n * n].reshape(n, n)[np.tril_indices(n, -1)]
+        counts = as_alike(np.bincount(levels, minlength=LEVELS)[1:-1])
+        usual = as_alike(np.array(AGREEMENT[1:-1]))
+        scale = 1.0 / np.sqrt(counts + 1.0)
+        alone, best, pairs = np.inf, np.inf, 0.0  # squared deviations without and with pairs of one entity
+        for share in SHARES:
+            strangers = share ** np.arange(len(counts)) * scale
+            alone = min(alone, nnls(strangers[:, None], counts * scale)[1] ** 2)
+            found, rest = nnls(np.column_stack([strangers, usual * scale]), counts * scale)
+            if rest**2 < best:
+                best, pairs = rest**2, float(found[1])
+        if alone - best < CERTAIN:
+            pairs = 0.0
+        return 1.0 + 2.0 * pairs * (1.0 - AGREEMENT[-1]) / n
+
+    @cached_property
+    def akin(self) -> float:
+        """How many others of its entity a record has, at a guess.
+
+        Of the pairs that agree in something that few pairs agree in, some are of one entity: how many, and which, is
+        told by what all other attributes say of them, with m as it is usual, for each attribute by itself. Of these
+        count those that agree in as many attributes as they differ in.
+        """
+        counts = np.zeros((self.n_attributes, LEVELS))
+        count_levels(self.sample, counts)
+        spoken, agree = counts.sum(axis=1), counts[:, AGREE_FROM:].sum(axis=1)
+        information = -np.log((agree + 1.0) / (spoken + 2.0))
+        columns = self.present.mean(axis=0) >= COLUMN
+        enough = ENOUGH * float(information[columns].max() if columns.any() else information.max())
+        usual = np.where(columns[:, None], AGREEMENT, OF_FACTS)
+        evidence = np.log(usual) - np.log((counts + 0.5 / LEVELS) / (spoken[:, None] + 0.5))
+        found = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2))
+        count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found)
+        said = np.linspace(-STEP * FARTHEST, STEP * FARTHEST, 2 * FARTHEST + 1)
+        kin = sum(float(probably_kin(said, of[:, 0]) @ of[:, 1]) for of in found)
+        others = 2.0 * kin / max(self.n, 1) / REPEATED
+        return float(np.clip(others, FEWEST_AKIN, max(self.n / 4, FEWEST_AKIN)))
+
+
+def probably_kin(evidence: Floats, counts: Floats) -> Floats:
+    """How probably a pair of which so much evidence speaks is of one entity, given how many pairs there are of each.
+
+    The share of such pairs among all is the likeliest one, found by EM.
+    """
+    share, ratio, n = 0.5, np.exp(evidence), max(float(counts.sum()), 1.0)
+    for _ in range(STEPS):
+        share = float(counts @ (share * ratio / (share * ratio + 1.0 - share))) / n
+    found: Floats = share * ratio / (share * ratio + 1.0 - share)
+    return found
+
+
+def as_alike(counts: Array) -> Array:
+    """Of each degree of likeness, how many are alike to that degree at least."""
+    found: Array = np.cumsum(counts[::-1])[::-1]
+    return found
