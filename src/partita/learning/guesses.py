@@ -76,7 +76,7 @@ def careful(guess: Any, learner: Learner) -> Any:
     names, attributes = guess._modelled()
     expected = learner.present.mean(axis=0)
     usual = np.array([attribute.weight for attribute in attributes])
-    among_all = learner.prior(np.arange(learner.n))[1]
+    among_all = learner.prior(np.arange(learner.n), np.inf)[1]
     weights = np.maximum(among_all, LEAST * usual)
     share = min(float(weights @ expected) / max(float(usual @ expected), 1e-9), 1.0)
     fitted = guess.attributes | {

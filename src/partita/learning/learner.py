@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any
 
@@ -9,17 +10,17 @@ import numpy as np
 from scipy.optimize import nnls
 
 from partita._core.typing import Array, Floats, Integers
-from partita.learning.guesses import REPEATED
+from partita.learning.guesses import CORRELATION, REPEATED
 from partita.learning.pairs import (
     Sample,
     between_counts,
     count_akin,
     count_levels,
+    sum_evidence,
     within_counts,
     write_evidence,
     write_levels,
 )
-from partita.learning.weights import weights_of
 from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.comparisons.vocabulary import discount_of, equal_by_chance, shares_of
 from partita.models.records.kinds.attribute import AGREEMENT
@@ -37,6 +38,9 @@ STEP, FARTHEST = (
 )  # nats: how finely it is counted what else is said of pairs that agree, and how many steps
 STEPS = 200  # of EM
 FEWEST_AKIN = 0.3  # others of a record, at a guess
+ALIKE_FROM = 3  # the level from which strangers are alike
+PAIRS = 200_000  # of strangers, to see which columns go together
+DOUBT = 30.0  # pairs behind the prior of a correlation
 CERTAIN = 9.0  # squared standard deviations beyond chance that values must be alike to have other spellings
 SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
 
@@ -76,17 +80,16 @@ class Learner:
 
     # ------------------------------------------------------------------ learning
 
-    def prior(self, labels: Integers, known: bool = True) -> tuple[Floats, Floats]:
-        """What clusters teach, be they known or found: m of each attribute and level, and the weight of each."""
+    def prior(self, labels: Integers, limit: float | None = None) -> tuple[Floats, Floats]:
+        """What clusters teach: m of each attribute and level, and the weight of each attribute.
+
+        Pairs of different clusters of which all says more than ``limit`` are left out, for they may be no strangers.
+        """
         agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
-        expected = np.zeros(self.n_attributes)
         for a, items in enumerate(self.of):
-            if len(items):
-                log_u, log_m = self.log_u(a, items, labels), np.log(agreement[a])
-                write_evidence(self.sample, a, log_m, log_u, evidence)
-                expected[a] = agreement[a] @ (log_m - np.log(np.exp(log_u).mean(axis=0)))
-        others = None if known else self.akin
-        return agreement, weights_of(self.sample, self.present, evidence, expected, labels, others)
+            write_evidence(self.sample, a, np.log(agreement[a]), self.log_u(a, items, labels), evidence)
+        limit = math.log(self.n) if limit is None else limit
+        return agreement, self.weights(evidence, labels, limit)
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""
@@ -115,6 +118,38 @@ class Learner:
         shares[:, -1] = equal_by_chance(counts[:, -1], discount_of(holders), counts.sum(axis=1))
         found: Floats = np.log(shares)
         return found
+
+    def weights(self, evidence: Floats, labels: Integers, limit: float) -> Floats:
+        """What each attribute's evidence counts, by how it goes together with that of others among strangers.
+
+        Not within entities: two people in one cluster differ in everything at once, and would stay together by that.
+        """
+        generator = np.random.default_rng(0)
+        first, second = generator.integers(self.n, size=(2, PAIRS))
+        strangers = labels[first] != labels[second]
+        first, second = first[strangers], second[strangers]
+        usual = np.diag(self.mean_evidence(evidence, first, second, 0, limit)[1])
+        alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM, limit)
+        order = np.argsort(labels, kind="stable")
+        first, second = order[:-1], order[1:]
+        kin = labels[first] == labels[second]
+        of_kin = np.diag(self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)[1])
+        share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
+        share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
+        correlation = 0.5 * (share + share.T)
+        np.fill_diagonal(correlation, 1.0)
+        beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
+        np.fill_diagonal(beside, 1.0)
+        found: Floats = 1.0 / (correlation * beside).sum(axis=1)
+        return found
+
+    def mean_evidence(
+        self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float
+    ) -> tuple[Floats, Floats]:
+        """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
+        counts, sums = np.zeros((2, self.n_attributes, self.n_attributes))
+        sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
+        return counts, sums / np.maximum(counts, 1.0)
 
     def spellings(self, a: int) -> float:
         """How many different values of an attribute an entity has, by how alike all of them are.

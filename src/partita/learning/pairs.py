@@ -6,7 +6,6 @@ worth.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,47 +124,31 @@ def meet(sample, x, y, both):
     return n
 
 
-@inner
-def listen(sample, evidence, x, y, both, said):
-    """What each attribute that two records mention says of them, on average over their values; returns how many do."""
-    n = meet(sample, x, y, both)
-    for p in range(n):
-        a, total = both[p, 0], 0.0
-        for i in range(both[p, 1], both[p, 2]):
-            at = sample.offset[a] + sample.value[i] * sample.distinct[a]
-            for j in range(both[p, 3], both[p, 4]):
-                total += evidence[at + sample.value[j]]
-        said[p] = total / ((both[p, 2] - both[p, 1]) * (both[p, 4] - both[p, 3]))
-    return n
-
-
 @kernel
-def sum_evidence(sample, evidence, first, second, counts, sums):
-    """Over pairs of records: how many speak of each attribute, and the sum of what it says."""
-    both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
-    for k in range(first.shape[0]):
-        for p in range(listen(sample, evidence, first[k], second[k], both, said)):
-            counts[both[p, 0]] += 1.0
-            sums[both[p, 0]] += said[p]
+def sum_evidence(sample, evidence, first, second, limit, least, counts, sums):
+    """Over pairs of records: of those alike in an attribute a, how many speak of b, and the sum of what b says.
 
-
-@kernel
-def sum_given(sample, evidence, first, second, least, limit, counts, sums):
-    """Over pairs of records: if a says at least so much, how many speak of b, and the sum of what b says.
-
-    A pair counts by how probably its records are strangers, with prior log-odds of ``limit`` that they are.
+    Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
+    Pairs of which all say more than ``limit`` are left out: they may be no strangers.
     """
     both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
     for k in range(first.shape[0]):
-        n, every = listen(sample, evidence, first[k], second[k], both, said), 0.0
+        n, every = meet(sample, first[k], second[k], both), 0.0
         for p in range(n):
+            a, total = both[p, 0], 0.0
+            for i in range(both[p, 1], both[p, 2]):
+                at = sample.offset[a] + sample.value[i] * sample.distinct[a]
+                for j in range(both[p, 3], both[p, 4]):
+                    total += evidence[at + sample.value[j]]
+            said[p] = total / ((both[p, 2] - both[p, 1]) * (both[p, 4] - both[p, 3]))
             every += said[p]
-        strange = 1.0 / (1.0 + math.exp(min(every - limit, 500.0)))
+        if every > limit:
+            continue
         for p in range(n):
-            if said[p] >= least[both[p, 0]]:
+            if both[p, 5] >= least:
                 for q in range(n):
-                    counts[both[p, 0], both[q, 0]] += strange
-                    sums[both[p, 0], both[q, 0]] += strange * said[q]
+                    counts[both[p, 0], both[q, 0]] += 1.0
+                    sums[both[p, 0], both[q, 0]] += said[q]
 
 
 @kernel

@@ -1,8 +1,9 @@
 """Empirical Bayes for records: how alike the values of one entity are, and those of different ones.
 
 Given clusters of a sample, each attribute learns m, how alike the values of an entity are, and from pairs of different
-clusters u, how alike those of strangers are; in how many entities each value occurs; and its weight, for columns
-whose evidence goes together among strangers count for less (:mod:`partita.learning.weights`).
+clusters u, how alike those of strangers are; in how many entities each value occurs; and its weight. Columns whose
+evidence goes together among strangers (a city and its postcodes) count for less: with correlations ρ the weight of a
+column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included.
 
 Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points:
 fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
@@ -10,8 +11,7 @@ in one stay together; a family that is taken for a person has nobody left who co
 address. So the first turn is careful (:func:`careful`): it joins only those who agree in nearly everything, and learns
 what strangers have in common. A later one is bold (:func:`bold`): it begins with a guess of how many records an entity
 has (:attr:`Learner.akin`), for a value that so many have is no coincidence. m begins with, and stays near, what it is
-in labelled tables (``AGREEMENT``, ``OF_FACTS``). Turns end when little more is joined, and when records have got more
-others than by the guess, which is right within a factor of about two.
+in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from partita._core.typing import Array, Floats, Integers
 from partita.learning.guesses import bold, careful, first_guess, of_one_attribute, references
 from partita.learning.known import Known, known_of, whole_clusters
 from partita.learning.learner import Learner, Pairs
-from partita.learning.weights import others_of
 from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.record import Record
 from partita.models.registry import learn
@@ -40,7 +39,6 @@ GUESS = 0.33  # of the others that a record seems to have are its own: most pair
 TURNS = 8  # of clustering and learning, at most
 BOLD = 2  # the turn that is bold
 STILL = 0.99  # of the clusters of the turn before, if more is joined; else what is split off would go on splitting
-TOO_MANY = 1.5  # times the others that a record seems to have
 PARTICLES = 5  # of the sampler that clusters
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
 
@@ -72,7 +70,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     else:
         found = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
     share = mentioned / len(said_by)
-    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, everything)
+    return learnt(model, learner, found, drawn, occurrences, len(said_by), share)
 
 
 def in_turns(
@@ -89,8 +87,7 @@ def in_turns(
             current = bold(current, guess)
         sampler = SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn)
         before, found = found, known.clusters(sampler.fit(sample))
-        settled = turn > BOLD and found.max() + 1 > STILL * (before.max() + 1)
-        if settled or (turn >= BOLD and others_of(found) > TOO_MANY * learner.akin):
+        if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
     return found
 
@@ -112,7 +109,6 @@ def learnt(
     occurrences: list[Counter[str]],
     n: int,
     mentioned: Floats,
-    known: bool = False,
 ) -> Any:
     """The model with what clusters of the sample teach.
 
@@ -129,11 +125,9 @@ def learnt(
     n : int
     mentioned : float array
         Of each attribute: the share of records that mention it.
-    known : bool
-        Whether the clusters are the truth.
     """
     names, attributes = model._modelled()
-    agreement, weights = learner.prior(labels, known)
+    agreement, weights = learner.prior(labels)
     size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]])) + MORE
     clusters = values_of_clusters(learner.pairs, labels, len(attributes))
     fitted = dict(model.attributes)
