@@ -22,7 +22,19 @@ from partita.learning.guesses import (
     references,
 )
 from partita.learning.known import whole_clusters
-from partita.learning.learner import AGREE_FROM, BELIEF, FEWEST_AKIN, OF_FACTS, Learner, probably_kin
+from partita.learning.learner import (
+    AGREE_FROM,
+    BELIEF,
+    EVEN,
+    FARTHEST,
+    FEWEST_AKIN,
+    NEVER,
+    OF_FACTS,
+    ROUNDS,
+    STEP,
+    Learner,
+    probably_kin,
+)
 from partita.learning.pairs import count_akin, count_levels
 from partita.learning.records import (
     GUESS,
@@ -290,21 +302,47 @@ def test_how_many_are_akin_is_guessed(rows):
         information.append(-math.log((agree + 1) / (len(levels) + 2)))
         usual = AGREEMENT if columns[a] else OF_FACTS
         strangers = [(levels.count(level) + 0.5 / LEVELS) / (len(levels) + 0.5) for level in range(LEVELS)]
-        evidence.append([math.log(m / u) for m, u in zip(usual, strangers, strict=True)])
+        says = not (columns[a] and agree < NEVER * n)
+        evidence.append([says * math.log(m / u) for m, u in zip(usual, strangers, strict=True)])
     chosen = [information[a] for a in range(2) if columns[a]] or information
     met = list(akin_naively(pairs, information, 0.5 * max(chosen), evidence))
     others = 0.0
     for a in range(2):
         rest = np.array(
-            [np.clip(np.round(said / 0.25) * 0.25, -25, 25) for most, said, _ in met if most == a]
+            [np.clip(np.round(said / STEP), -FARTHEST, FARTHEST) * STEP for most, said, _ in met if most == a]
         )
         balanced = np.array([agrees for most, _, agrees in met if most == a])
-        share = 0.5
-        for _ in range(200):
+        share = EVEN
+        for _ in range(ROUNDS - 1):
             share = (share * np.exp(rest) / (share * np.exp(rest) + 1 - share)).mean() if len(rest) else 0.0
         others += (share * np.exp(rest) / (share * np.exp(rest) + 1 - share) * balanced).sum()
     others *= 2 / n / REPEATED
     assert learner.akin == pytest.approx(min(max(others, FEWEST_AKIN), max(n / 4, FEWEST_AKIN)), rel=1e-6)
+
+
+def test_a_column_that_is_the_same_for_nobody_does_not_hide_who_is_akin():
+    rows = [row | {"seen": f"{k * 7919 % 1000:03d}"} for k, row in enumerate(numbered(40, 4))]
+    kinds = pt.Record(dict(KINDS.attributes) | {"seen": pt.Category()})
+    pairs = [sorted(set(fragment.pairs)) for fragment in kinds.validate(rows)]
+    learner, _ = learner_of(pairs, [pt.Text, pt.Category, pt.Category])
+    assert learner.akin == pytest.approx(guessed(numbered(40, 4))[1].akin, rel=0.05)
+
+
+def test_strangers_who_share_a_name_are_not_akin():
+    """Three people of each name, of whom all else differs: told by it, as they are not by how often names repeat."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"name": f"name {k // 3}", "town": f"town {rng.integers(60)}", "work": f"work {rng.integers(60)}"}
+        for k in range(150)
+    ]
+    kinds = pt.Record({name: pt.Category() for name in ("name", "town", "work")})
+
+    def akin_of(rows):
+        pairs = [sorted(set(fragment.pairs)) for fragment in kinds.validate(rows)]
+        return learner_of(pairs, [pt.Category] * 3)[0].akin
+
+    assert akin_of(rows) == FEWEST_AKIN
+    assert akin_of([row | {"town": rows[k // 3]["town"]} for k, row in enumerate(rows)]) > 1.0
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
@@ -315,6 +353,9 @@ def test_the_share_of_one_entity_is_found(share):
     evidence = 2.0 * rng.normal(np.where(own, 1.0, -1.0))
     probable = probably_kin(evidence, np.ones(len(own)))
     assert probable.mean() == pytest.approx(share, abs=0.02)
+    shares = np.linspace(0.001, 0.999, 999)  # the likeliest of these is next to it
+    heights = [np.log(tried * np.exp(evidence) + 1 - tried).sum() for tried in shares]
+    assert probable.mean() == pytest.approx(shares[np.argmax(heights)], abs=2e-3)
     for low, high in ((0.1, 0.4), (0.4, 0.6), (0.6, 0.9)):
         some = (probable > low) & (probable < high)
         assert own[some].mean() == pytest.approx(probable[some].mean(), abs=0.12)
@@ -341,7 +382,7 @@ def guessed(X):
 def test_records_of_one_entity_are_guessed_to_be_akin(each):
     """Those who share a town and nothing else are not."""
     _, learner, _ = guessed(numbered(40, each))
-    assert learner.akin == pytest.approx(max((each - 1) / REPEATED, 0.3))
+    assert learner.akin == pytest.approx(max((each - 1) / REPEATED, FEWEST_AKIN))
 
 
 def test_the_first_guess():

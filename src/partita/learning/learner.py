@@ -32,12 +32,14 @@ BELIEF = 100.0  # comparisons behind the prior of m
 ONE_THING = 1.1  # attributes that a record mentions, on average, for it to have a single one
 AGREE_FROM = 5  # the level from which values agree
 ENOUGH = 0.5  # of what agreement in the attribute says that says most
-STEP, FARTHEST = (
-    0.25,
-    100,
-)  # nats: how finely it is counted what else is said of pairs that agree, and how many steps
-STEPS = 200  # of EM
-FEWEST_AKIN = 0.3  # others of a record, at a guess
+STEP = 0.25  # nats: how finely it is counted what else is said of pairs that agree
+FARTHEST = 100  # such steps
+EVEN = 0.5  # of the pairs that agree in something rare are of one entity, if nothing else is said of them
+ROUNDS = 200  # of EM
+FEWEST_AKIN = 0.3  # others of a record at a guess, at least
+NEVER = (
+    0.01  # agreeing pairs a record: with less a column is the same for nobody, and tells nothing of who is
+)
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
@@ -77,8 +79,6 @@ class Learner:
         self.present[self.record, self.attribute] = 1.0
         # Then nothing can tell namesakes from the same again, and the same again is what people expect.
         self.says_one_thing = float(self.present.sum(axis=1).mean()) <= ONE_THING
-
-    # ------------------------------------------------------------------ learning
 
     def prior(self, labels: Integers, limit: float | None = None) -> tuple[Floats, Floats]:
         """What clusters teach: m of each attribute and level, and the weight of each attribute.
@@ -191,24 +191,25 @@ class Learner:
         enough = ENOUGH * float(information[columns].max() if columns.any() else information.max())
         usual = np.where(columns[:, None], AGREEMENT, OF_FACTS)
         evidence = np.log(usual) - np.log((counts + 0.5 / LEVELS) / (spoken[:, None] + 0.5))
+        evidence[columns & (agree < NEVER * self.n)] = 0.0
         found = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2))
         count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found)
         said = np.linspace(-STEP * FARTHEST, STEP * FARTHEST, 2 * FARTHEST + 1)
         kin = sum(float(probably_kin(said, of[:, 0]) @ of[:, 1]) for of in found)
-        others = 2.0 * kin / max(self.n, 1) / REPEATED
+        others = 2.0 * kin / self.n / REPEATED
         return float(np.clip(others, FEWEST_AKIN, max(self.n / 4, FEWEST_AKIN)))
 
 
 def probably_kin(evidence: Floats, counts: Floats) -> Floats:
     """How probably a pair of which so much evidence speaks is of one entity, given how many pairs there are of each.
 
-    The share of such pairs among all is the likeliest one, found by EM.
+    The share of pairs of one entity is the likeliest one, found by EM.
     """
-    share, ratio, n = 0.5, np.exp(evidence), max(float(counts.sum()), 1.0)
-    for _ in range(STEPS):
-        share = float(counts @ (share * ratio / (share * ratio + 1.0 - share))) / n
-    found: Floats = share * ratio / (share * ratio + 1.0 - share)
-    return found
+    share, ratio, n = EVEN, np.exp(evidence), max(float(counts.sum()), 1.0)
+    for _ in range(ROUNDS):
+        kin: Floats = share * ratio / (share * ratio + 1.0 - share)
+        share = float(counts @ kin) / n
+    return kin
 
 
 def as_alike(counts: Array) -> Array:
