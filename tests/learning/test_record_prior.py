@@ -27,11 +27,14 @@ from partita.learning.learner import (
     BELIEF,
     EVEN,
     FARTHEST,
+    FEW,
     FEWEST_AKIN,
+    LEAST_GAIN,
     NEVER,
     OF_FACTS,
     ROUNDS,
     STEP,
+    WORTH,
     Learner,
     probably_kin,
 )
@@ -259,7 +262,7 @@ def akin_naively(pairs, information, enough, evidence):
         differ = {a: (1 - math.exp(-information[a])) * (1 if a in agree else -1) for a in levels}
         most = max(agree, key=lambda a: (information[a], -a))
         rest = sum(evidence[a][level] for a, level in levels.items() if a != most)
-        yield most, rest, sum(differ.values()) >= 0.0
+        yield most, rest, sum(differ.values()) >= 0.0, {a: of for a, of in levels.items() if a != most}
 
 
 @quick
@@ -282,10 +285,14 @@ def test_pairs_that_agree_are_counted(rows, information, enough, seed):
         np.random.default_rng(seed).integers(-9, 9, (2, LEVELS)).astype(float)
     )  # whole, so in the middle of steps
     counted, expected = np.zeros((2, 21, 2)), np.zeros((2, 21, 2))
-    count_akin(learner.sample, AGREE_FROM, np.array(information), enough, evidence, 0.5, counted)
-    for most, rest, balanced in akin_naively(pairs, information, enough, evidence):
+    levels, expected_levels = np.zeros((2, LEVELS)), np.zeros((2, LEVELS))
+    count_akin(learner.sample, AGREE_FROM, np.array(information), enough, evidence, 0.5, counted, levels)
+    for most, rest, balanced, else_ in akin_naively(pairs, information, enough, evidence):
         expected[most, int(np.clip(2 * rest, -10, 10)) + 10] += [1, balanced]
+        for a, level in else_.items():
+            expected_levels[a, level] += 1
     np.testing.assert_array_equal(counted, expected)
+    np.testing.assert_array_equal(levels, expected_levels)
 
 
 @quick
@@ -295,17 +302,30 @@ def test_how_many_are_akin_is_guessed(rows):
     learner, compared, records, _ = learner_from(rows)
     pairs, n = list(best_levels(compared, records)), len(records)
     columns = [bool(np.mean([bool(record[a]) for record in records]) >= 0.5) for a in range(2)]
-    information, evidence = [], []
+    information, evidence, by_chance, usual = [], [], [], []
     for a in range(2):
         levels = [of[a] for of in pairs if a in of]
         agree = sum(level >= AGREE_FROM for level in levels)
         information.append(-math.log((agree + 1) / (len(levels) + 2)))
-        usual = AGREEMENT if columns[a] else OF_FACTS
+        by_chance.append(agree / max(len(levels), 1))
+        columns[a] = columns[a], columns[a] and agree >= NEVER * n
+        usual.append(AGREEMENT if columns[a][0] else OF_FACTS)
         strangers = [(levels.count(level) + 0.5 / LEVELS) / (len(levels) + 0.5) for level in range(LEVELS)]
-        says = not (columns[a] and agree < NEVER * n)
-        evidence.append([says * math.log(m / u) for m, u in zip(usual, strangers, strict=True)])
-    chosen = [information[a] for a in range(2) if columns[a]] or information
-    met = list(akin_naively(pairs, information, 0.5 * max(chosen), evidence))
+        evidence.append([math.log(m / u) for m, u in zip(usual[a], strangers, strict=True)])
+    enough = 0.5 * max([information[a] for a in range(2) if columns[a][1]] or information)
+    among = [Counter(), Counter()]
+    for *_, else_ in akin_naively(pairs, information, enough, evidence):
+        for a, level in else_.items():
+            among[a][level] += 1
+    shares = []
+    for a in range(2):
+        met = among[a].total()
+        beyond = sum(count for level, count in among[a].items() if level >= AGREE_FROM) - met * by_chance[a]
+        shares.append(beyond / ((met + FEW) * max(sum(usual[a][AGREE_FROM:]) - by_chance[a], LEAST_GAIN)))
+    for a in range(2):
+        if columns[a][0] and shares[a] < WORTH * max(*shares, 0.0):
+            evidence[a] = [0.0] * LEVELS
+    met = [of[:3] for of in akin_naively(pairs, information, enough, evidence)]
     others = 0.0
     for a in range(2):
         rest = np.array(
@@ -320,12 +340,14 @@ def test_how_many_are_akin_is_guessed(rows):
     assert learner.akin == pytest.approx(min(max(others, FEWEST_AKIN), max(n / 4, FEWEST_AKIN)), rel=1e-6)
 
 
-def test_a_column_that_is_the_same_for_nobody_does_not_hide_who_is_akin():
-    rows = [row | {"seen": f"{k * 7919 % 1000:03d}"} for k, row in enumerate(numbered(40, 4))]
+@pytest.mark.parametrize("different", [3, 6, 1000])
+def test_a_column_at_random_does_not_hide_who_is_akin(different):
+    rng = np.random.default_rng(0)
+    rows = [row | {"seen": f"{rng.integers(different)}"} for row in numbered(40, 4)]
     kinds = pt.Record(dict(KINDS.attributes) | {"seen": pt.Category()})
     pairs = [sorted(set(fragment.pairs)) for fragment in kinds.validate(rows)]
     learner, _ = learner_of(pairs, [pt.Text, pt.Category, pt.Category])
-    assert learner.akin == pytest.approx(guessed(numbered(40, 4))[1].akin, rel=0.05)
+    assert learner.akin > 0.9 * guessed(numbered(40, 4))[1].akin
 
 
 def test_strangers_who_share_a_name_are_not_akin():

@@ -37,9 +37,10 @@ FARTHEST = 100  # such steps
 EVEN = 0.5  # of the pairs that agree in something rare are of one entity, if nothing else is said of them
 ROUNDS = 200  # of EM
 FEWEST_AKIN = 0.3  # others of a record at a guess, at least
-NEVER = (
-    0.01  # agreeing pairs a record: with less a column is the same for nobody, and tells nothing of who is
-)
+NEVER = 0.01  # agreeing pairs a record: with less, a column is the same for nobody
+FEW = 20.0  # pairs that say little of how often an attribute agrees
+LEAST_GAIN = 0.1  # that m is above u
+WORTH = 0.2  # of the share of pairs of one entity by the attribute that says most of it
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
@@ -188,16 +189,31 @@ class Learner:
         spoken, agree = counts.sum(axis=1), counts[:, AGREE_FROM:].sum(axis=1)
         information = -np.log((agree + 1.0) / (spoken + 2.0))
         columns = self.present.mean(axis=0) >= COLUMN
-        enough = ENOUGH * float(information[columns].max() if columns.any() else information.max())
+        telling = columns & (agree >= NEVER * self.n)
+        enough = ENOUGH * float(information[telling].max() if telling.any() else information.max())
         usual = np.where(columns[:, None], AGREEMENT, OF_FACTS)
         evidence = np.log(usual) - np.log((counts + 0.5 / LEVELS) / (spoken[:, None] + 0.5))
-        evidence[columns & (agree < NEVER * self.n)] = 0.0
-        found = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2))
-        count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found)
+        for _ in range(2):
+            found, levels = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2)), np.zeros_like(counts)
+            count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found, levels)
+            evidence[columns & says_nothing(levels, agree / np.maximum(spoken, 1.0), usual)] = 0.0
         said = np.linspace(-STEP * FARTHEST, STEP * FARTHEST, 2 * FARTHEST + 1)
         kin = sum(float(probably_kin(said, of[:, 0]) @ of[:, 1]) for of in found)
         others = 2.0 * kin / self.n / REPEATED
         return float(np.clip(others, FEWEST_AKIN, max(self.n / 4, FEWEST_AKIN)))
+
+
+def says_nothing(levels: Floats, by_chance: Floats, usual: Floats) -> Array:
+    """Which attributes agree hardly more often than by chance in pairs that agree in another, while others do.
+
+    Each attribute says what share of these pairs are of one entity, (rate − u) / (m − u). A flag that is set at
+    random, or a number of the row, says that none is, whoever they are.
+    """
+    n = levels.sum(axis=1)
+    beyond = levels[:, AGREE_FROM:].sum(axis=1) - n * by_chance
+    share = beyond / ((n + FEW) * np.maximum(usual[:, AGREE_FROM:].sum(axis=1) - by_chance, LEAST_GAIN))
+    found: Array = share < WORTH * share.max(initial=0.0)
+    return found
 
 
 def probably_kin(evidence: Floats, counts: Floats) -> Floats:

@@ -162,20 +162,21 @@ def count_levels(sample, counts):
 
 
 @kernel
-def count_akin(sample, least, information, enough, evidence, step, counts):
+def count_akin(sample, least, information, enough, evidence, step, counts, levels):
     """Count pairs of records that agree in enough, by the attribute that says most of it and by what all else says.
 
     They agree where they are alike to a level of at least ``least``, each attribute by its ``information``. What all
     other attributes say is counted in steps about 0. The first count is of all such pairs, the second of those that
     agree in as many attributes as they differ in. There attributes count by how many pairs differ in them,
-    1 − exp(−information): a constant one for nothing.
+    1 − exp(−information): a constant one for nothing. ``levels`` counts how alike such pairs are in all else.
     """
     both, middle = np.empty((information.shape[0], 6), np.int64), counts.shape[1] // 2
     differ = 1.0 - np.exp(-information)
     for x in range(sample.starts.shape[0] - 1):
         for y in range(x):
             balance, known, every, most, at_most = 0.0, 0.0, 0.0, np.int64(-1), np.int64(0)
-            for p in range(meet(sample, x, y, both)):
+            n = meet(sample, x, y, both)
+            for p in range(n):
                 a, at = both[p, 0], both[p, 5]
                 every += evidence[a, at]
                 if at < least:
@@ -190,3 +191,6 @@ def count_akin(sample, least, information, enough, evidence, step, counts):
                 place = min(max(place, -middle), middle) + middle
                 counts[most, place, 0] += 1.0
                 counts[most, place, 1] += balance >= 0.0
+                for p in range(n):
+                    if both[p, 0] != most:
+                        levels[both[p, 0], both[p, 5]] += 1.0

@@ -9,9 +9,9 @@ Without labels, clustering a sample and learning from its clusters take turns. T
 fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
 in one stay together; a family that is taken for a person has nobody left who could show that strangers share an
 address. So the first turn is careful (:func:`.guesses.careful`): it joins only those who agree in nearly everything,
-and learns what strangers have in common. A later one is bold (:func:`.guesses.bold`): it begins with a guess of how many
-records an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. m begins with, and stays
-near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
+and learns what strangers have in common. A later one is bold (:func:`.guesses.bold`): it begins with a guess of how
+many records an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. m begins with, and
+stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations
