@@ -35,7 +35,7 @@ from partita.smc.sampler import SplitSMC
 
 SAMPLE = 2000  # fragments that are clustered to learn from
 SHARED = 30  # fragments that share a value for it to tie them together in a sample
-GUESS = 0.33  # of the others that a record seems to have are its own: most pairs are in a few large entities
+GUESS = 0.5  # of the others that a record seems to have are its own: most pairs are in a few large entities
 TURNS = 8  # of clustering and learning, at most
 BOLD = 2  # the turn that is bold
 STILL = 0.99  # of the clusters of the turn before, if more is joined; else what is split off would go on splitting
