@@ -38,7 +38,7 @@ from partita.learning.learner import (
     Learner,
     probably_kin,
 )
-from partita.learning.pairs import count_akin, count_levels
+from partita.learning.pairs import count_akin, count_given_others, count_levels
 from partita.learning.records import (
     GUESS,
     MORE,
@@ -50,7 +50,7 @@ from partita.learning.records import (
 )
 from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.corpus import Corpus
-from partita.models.records.kinds.attribute import AGREEMENT
+from partita.models.records.kinds.attribute import AGREEMENT, SILENT
 from tests.helpers.effort import effort, examples
 from tests.helpers.naive_comparisons import SHAPE, Compared, discount
 
@@ -338,6 +338,72 @@ def test_how_many_are_akin_is_guessed(rows):
         others += (share * np.exp(rest) / (share * np.exp(rest) + 1 - share) * balanced).sum()
     others *= 2 / n / REPEATED
     assert learner.akin == pytest.approx(min(max(others, FEWEST_AKIN), max(n / 4, FEWEST_AKIN)), rel=1e-6)
+
+
+@quick
+@given(labelled, st.integers(0, 2**31))
+def test_pairs_are_counted_by_what_all_other_attributes_say(rows, seed):
+    learner, compared, records, _ = learner_from(rows)
+    evidence = np.random.default_rng(seed).integers(-9, 9, (2, LEVELS)).astype(float)
+    counted, expected = np.zeros((2, 21, 2)), np.zeros((2, 21, 2))
+    count_given_others(learner.sample, evidence, 0.5, counted)
+    for of in best_levels(compared, records):
+        for a, level in of.items():
+            rest = sum(evidence[b][other] for b, other in of.items() if b != a)
+            expected[a, int(np.clip(2 * rest, -10, 10)) + 10] += [1, level]
+    np.testing.assert_array_equal(counted, expected)
+
+
+def people(n, copies, rng):
+    """Records with a name, a town and a work, each person several times."""
+    return [
+        {"name": f"name {who}", "town": f"town {who * 7 % 31}", "work": f"work {who * 11 % 37}"}
+        for who in rng.permutation(np.repeat(np.arange(n), copies)).tolist()
+    ]
+
+
+def silent(rows):
+    """The names of the columns that say nothing."""
+    names = list(rows[0])
+    kinds = pt.Record({name: pt.Category() for name in names})
+    pairs = [sorted(set(fragment.pairs)) for fragment in kinds.validate(rows)]
+    learner, _ = learner_of(pairs, [pt.Category] * len(names))
+    return [names[a] for a in np.flatnonzero(learner.survey.silent)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_that_say_nothing_are_found_and_count_for_nothing(seed):
+    rng = np.random.default_rng(seed)
+    rows = people(60, 4, rng)
+    assert silent(rows) == []
+    useless = {
+        "number of the row": lambda k: f"r{k}",
+        "at random": lambda k: f"flag {rng.integers(8)}",
+        "constant": lambda k: "yes",
+    }
+    for name, value in useless.items():
+        more = [row | {name: value(k)} for k, row in enumerate(rows)]
+        assert silent(more) == [name]
+        learnt_of = pt.Record({column: pt.Category() for column in more[0]}).fit_prior(more)
+        assert learnt_of.attributes[name].weight == SILENT
+        assert str(learnt_of.describe()).count("so it counts for nothing") == 1
+        assert pt.SplitSMC(learnt_of, alpha="auto").fit(more).labels_.max() + 1 == 60
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_tells_strangers_apart_is_not_silent(seed):
+    """Everybody is another; and in households first names differ where all else is the same."""
+    rng = np.random.default_rng(seed)
+    strangers = [
+        {"name": f"n{rng.integers(50)}", "born": f"b{rng.integers(90)}", "town": f"t{rng.integers(20)}"}
+        for _ in range(200)
+    ]
+    assert silent(strangers) == []
+    households = [
+        {"first": f"f{rng.integers(60)}", "last": f"l{k // 3}", "street": f"s{k // 3}", "phone": f"p{k // 3}"}
+        for k in range(180)
+    ]
+    assert silent(households) == []
 
 
 @pytest.mark.parametrize("different", [3, 6, 1000])

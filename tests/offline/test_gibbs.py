@@ -1,5 +1,6 @@
 """Gibbs sampling: invariance against enumeration, stopping, histories, and errors that change nothing."""
 
+import itertools
 import math
 from collections import Counter
 
@@ -231,6 +232,15 @@ def test_stops_after_sweeps_without_improvement():
     gibbs = pt.Gibbs(MODEL, 0.1, max_sweeps=10_000, patience=30, random_state=0).fit(POINTS)
     best = int(np.argmax(gibbs.history_.score))
     assert len(gibbs.history_.score) == best + 31
+
+
+def test_the_history_of_a_run_that_was_out_of_time_says_so(monkeypatch):
+    """The clock goes on between noting a moment and asking whether it was the last: both must mean the same one."""
+    clock = itertools.count()
+    monkeypatch.setattr("partita.offline.base.perf_counter", lambda: next(clock))
+    for max_time in (2, 3, 4, 5):
+        times = pt.Gibbs(MODEL, 1.0, max_sweeps=100, max_time=max_time).fit(POINTS).history_.time
+        assert times[-1] >= max_time > times[-2]
 
 
 def test_stops_when_time_is_up():

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from partita.models.records.comparisons.family import LEVELS
+from partita.models.records.kinds.attribute import SILENT
 
 if TYPE_CHECKING:
     from partita.learning.learner import Learner
@@ -30,7 +31,8 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]], o
     """
     names, attributes = model._modelled()
     mentioned, fitted = learner.present.mean(axis=0), dict(model.attributes)
-    weight = 1.0 / (1.0 + CORRELATION * max(float(mentioned.sum()) - 1.0, 0.0))
+    silent = learner.survey.silent
+    usual = 1.0 / (1.0 + CORRELATION * max(float(mentioned[~silent].sum()) - 1.0, 0.0))
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         own = others * mentioned[a] * REPEATED
         chosen = references([Counter({value: 1}) for value in occurrences[a].elements()])
@@ -41,7 +43,7 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]], o
                     for value, n in occurrences[a].items()
                 }
             ),
-            weight=weight,
+            weight=SILENT if silent[a] else usual,
             references=chosen,
             kin=len(chosen) * (1.0 + others) / learner.n,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -15,6 +15,7 @@ from partita.learning.pairs import (
     Sample,
     between_counts,
     count_akin,
+    count_given_others,
     count_levels,
     sum_evidence,
     within_counts,
@@ -23,7 +24,7 @@ from partita.learning.pairs import (
 )
 from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.comparisons.vocabulary import discount_of, equal_by_chance, shares_of
-from partita.models.records.kinds.attribute import AGREEMENT
+from partita.models.records.kinds.attribute import AGREEMENT, SILENT
 from partita.models.records.record import COLUMN, Record
 
 # How alike the values of an entity are in what few records mention, if nothing is known:
@@ -37,10 +38,14 @@ FARTHEST = 100  # such steps
 EVEN = 0.5  # of the pairs that agree in something rare are of one entity, if nothing else is said of them
 ROUNDS = 200  # of EM
 FEWEST_AKIN = 0.3  # others of a record at a guess, at least
+COMMON = 0.04  # of all pairs are the same in a column that tells hardly anybody apart
 NEVER = 0.01  # agreeing pairs a record: with less, a column is the same for nobody
 FEW = 20.0  # pairs that say little of how often an attribute agrees
+MOST_ALIKE = 0.1  # pairs a record, those of which most is said, are of one entity if any are
 LEAST_GAIN = 0.1  # that m is above u
 WORTH = 0.2  # of the share of pairs of one entity by the attribute that says most of it
+SINGLED_OUT = 0.02  # of all pairs at most, else these are none that others single out
+LEAST_WORTH = 0.1  # of what equality would be more than usual, if an attribute says anything
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
@@ -48,6 +53,13 @@ CERTAIN = 9.0  # squared standard deviations beyond chance that values must be a
 SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
 
 Pairs = list[list[tuple[int, str]]]
+
+
+class Survey(NamedTuple):
+    """What all pairs of records show before there are clusters."""
+
+    akin: float  # others of its entity that a record has, at a guess
+    silent: Array  # which columns are alike as by chance in pairs that are alike in others
 
 
 class Learner:
@@ -100,9 +112,9 @@ class Learner:
             of = labels[self.record[order]]
             ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
             within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
-        columns = self.present.mean(axis=0) >= COLUMN
+        columns, silent = self.present.mean(axis=0) >= COLUMN, self.survey.silent
         found = np.empty_like(counts)
-        for group, expected in ((columns, AGREEMENT), (~columns, OF_FACTS)):
+        for group, expected in ((columns & ~silent, AGREEMENT), (silent, AGREEMENT), (~columns, OF_FACTS)):
             common = counts[group].sum(axis=0) + BELIEF * np.array(expected)
             known = counts[group] + BELIEF * common / common.sum()
             found[group] = known / known.sum(axis=1, keepdims=True)
@@ -124,6 +136,7 @@ class Learner:
         """What each attribute's evidence counts, by how it goes together with that of others among strangers.
 
         Not within entities: two people in one cluster differ in everything at once, and would stay together by that.
+        What says nothing counts for nothing.
         """
         generator = np.random.default_rng(0)
         first, second = generator.integers(self.n, size=(2, PAIRS))
@@ -138,10 +151,12 @@ class Learner:
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
         correlation = 0.5 * (share + share.T)
+        silent = self.survey.silent
+        correlation[silent], correlation[:, silent] = 0.0, 0.0
         np.fill_diagonal(correlation, 1.0)
         beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
         np.fill_diagonal(beside, 1.0)
-        found: Floats = 1.0 / (correlation * beside).sum(axis=1)
+        found: Floats = np.where(silent, SILENT, 1.0 / (correlation * beside).sum(axis=1))
         return found
 
     def mean_evidence(
@@ -176,9 +191,54 @@ class Learner:
             pairs = 0.0
         return 1.0 + 2.0 * pairs * (1.0 - AGREEMENT[-1]) / n
 
-    @cached_property
+    def worth_given_others(self, evidence: Floats, usual: Floats) -> Floats:
+        """How much more alike than usual the pairs are in each attribute of which all others say most, as a share.
+
+        These are of one entity if any are. In a number of the row, or a flag that is set at random, they are alike as
+        any two; so it is no evidence against a pair that they differ in it. Infinite where too few pairs tell, or where
+        the others single none out.
+        """
+        counts = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2))
+        count_given_others(self.sample, evidence, STEP, counts)
+        pairs, likeness = np.moveaxis(counts[:, ::-1].cumsum(axis=1), 2, 0)
+        far = np.argmax(pairs >= max(MOST_ALIKE * self.n, FEW), axis=1)
+        every, alike = (np.take_along_axis(of, far[:, None], axis=1)[:, 0] for of in (pairs, likeness))
+        share = (alike / np.maximum(every, 1.0) - usual) / np.maximum(LEVELS - 1.0 - usual, LEAST_GAIN)
+        tell = (every >= FEW) & (every <= np.maximum(SINGLED_OUT * pairs[:, -1], FEW))
+        found: Floats = np.where(tell, np.maximum(share, 0.0), np.inf)
+        return found
+
+    def silent_columns(self, columns: Array, evidence: Floats, counts: Floats) -> Array:
+        """Which columns are no more alike than usual in pairs that are alike in all others.
+
+        They are found one by one, for one that says nothing hides what others say; at last those are taken back of
+        which more is to be seen without the others. Likeness counts for no more than equality: rare degrees of it in a
+        column of few values would single pairs out.
+
+        What tells strangers apart differs in pairs that are alike in all else, too: first names in a household. So
+        only a column that is the same for nobody, or for many, may be silent, and only if others confirm each other.
+        """
+        silent, same = np.zeros(self.n_attributes, bool), counts[:, -1]
+        columns = columns & ((same < NEVER * self.n) | (same >= COMMON * counts.sum(axis=1)))
+        usual = counts @ np.arange(LEVELS) / np.maximum(counts.sum(axis=1), 1.0)
+        while True:
+            heard = np.where(silent[:, None], 0.0, np.minimum(evidence, evidence[:, -1:]))
+            worth = self.worth_given_others(heard, usual)
+            among = np.where(columns & ~silent, worth, np.inf)
+            least = int(np.lexsort((same, among))[0])
+            if not among[least] < LEAST_WORTH:
+                confirmed = ~silent & (worth >= LEAST_WORTH) & np.isfinite(worth)
+                return silent & (worth < LEAST_WORTH) & bool(confirmed.any())
+            silent[least] = True
+
+    @property
     def akin(self) -> float:
-        """How many others of its entity a record has, at a guess.
+        """How many others of its entity a record has, at a guess."""
+        return self.survey.akin
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What all pairs of records show before there are clusters.
 
         Of the pairs that agree in something that few pairs agree in, some are of one entity: how many, and which, is
         told by what all other attributes say of them, with m as it is usual, for each attribute by itself. Of these
@@ -189,10 +249,12 @@ class Learner:
         spoken, agree = counts.sum(axis=1), counts[:, AGREE_FROM:].sum(axis=1)
         information = -np.log((agree + 1.0) / (spoken + 2.0))
         columns = self.present.mean(axis=0) >= COLUMN
-        telling = columns & (agree >= NEVER * self.n)
-        enough = ENOUGH * float(information[telling].max() if telling.any() else information.max())
         usual = np.where(columns[:, None], AGREEMENT, OF_FACTS)
         evidence = np.log(usual) - np.log((counts + 0.5 / LEVELS) / (spoken[:, None] + 0.5))
+        silent = self.silent_columns(columns, evidence, counts)
+        evidence[silent], information[silent] = 0.0, 0.0
+        telling = columns & ~silent & (agree >= NEVER * self.n)
+        enough = ENOUGH * float(information[telling].max() if telling.any() else information.max())
         for _ in range(2):
             found, levels = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2)), np.zeros_like(counts)
             count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found, levels)
@@ -200,7 +262,8 @@ class Learner:
         said = np.linspace(-STEP * FARTHEST, STEP * FARTHEST, 2 * FARTHEST + 1)
         kin = sum(float(probably_kin(said, of[:, 0]) @ of[:, 1]) for of in found)
         others = 2.0 * kin / self.n / REPEATED
-        return float(np.clip(others, FEWEST_AKIN, max(self.n / 4, FEWEST_AKIN)))
+        akin = float(np.clip(others, FEWEST_AKIN, max(self.n / 4, FEWEST_AKIN)))
+        return Survey(akin, silent)
 
 
 def says_nothing(levels: Floats, by_chance: Floats, usual: Floats) -> Array:

@@ -194,3 +194,23 @@ def count_akin(sample, least, information, enough, evidence, step, counts, level
                 for p in range(n):
                     if both[p, 0] != most:
                         levels[both[p, 0], both[p, 5]] += 1.0
+
+
+@kernel
+def count_given_others(sample, evidence, step, counts):
+    """Of each attribute count pairs of records that mention it, and how alike these are in it, by what all others say.
+
+    What others say is counted in steps about 0.
+    """
+    both, middle = np.empty((evidence.shape[0], 6), np.int64), counts.shape[1] // 2
+    for x in range(sample.starts.shape[0] - 1):
+        for y in range(x):
+            n, every = meet(sample, x, y, both), 0.0
+            for p in range(n):
+                every += evidence[both[p, 0], both[p, 5]]
+            for p in range(n):
+                a, at = both[p, 0], both[p, 5]
+                place = np.int64(round((every - evidence[a, at]) / step))
+                place = min(max(place, -middle), middle) + middle
+                counts[a, place, 0] += 1.0
+                counts[a, place, 1] += at

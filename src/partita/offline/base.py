@@ -70,8 +70,8 @@ class Recorder:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether ``max_time`` seconds have passed."""
-        return self.max_time is not None and perf_counter() - self.start >= self.max_time
+        """Whether ``max_time`` seconds had passed at the last moment noted, so that who reads the history can tell."""
+        return self.max_time is not None and self.moments[-1][0] >= self.max_time
 
     def history(self) -> History:
         """All that was noted."""

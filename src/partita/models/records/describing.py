@@ -11,6 +11,7 @@ import numpy as np
 from partita.models.records.comparisons.family import SAME
 from partita.models.records.comparisons.vocabulary import ComparedValues, equal_by_chance
 from partita.models.records.kinds import Attribute
+from partita.models.records.kinds.attribute import SILENT
 
 ALIKE_FROM = 3  # the level from which values are called alike
 FEW = 5  # values of which nothing follows from all being different
@@ -65,7 +66,10 @@ class DescribedAttribute:
             chance = "" if self.alike_by_chance is None else f", alike {share(self.alike_by_chance)}"
             yield f"values of an entity are the very same {share(self.same)}{alike}"
             yield f"those of two entities are the very same {share(self.same_by_chance)}{chance}"
-        if self.weight is not None:
+        if self.weight == SILENT:
+            why = "records that are alike in all else are in it as different as any, so it counts for nothing"
+            yield f"weight {self.weight:.2f}: {why}"
+        elif self.weight is not None:
             less = ", less than 1 as other attributes say part of the same" if self.weight < 0.995 else ""
             yield f"weight {self.weight:.2f}{less}"
         yield from self.remarks

@@ -26,6 +26,7 @@ AGREEMENT = (
     0.03,
     0.565,
 )  # how alike the values of an entity are, if nothing is known
+SILENT = 0.01  # the weight of an attribute that says nothing, which must be above 0
 
 
 @dataclass(frozen=True)
