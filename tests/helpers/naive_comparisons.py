@@ -6,6 +6,7 @@ Of the library it takes how a raw value is read (``validate``) and how far numbe
 import itertools
 import math
 from collections import Counter
+from zlib import crc32
 
 import numpy as np
 
@@ -104,6 +105,8 @@ class Compared:
 
     def u(self, value):
         """How often values of other entities are alike to a value, by level."""
+        if self.attribute.by_chance:
+            return self.attribute.by_chance
         if value not in self.known:
             counts = self.strangers(value)
             shares = [
@@ -128,8 +131,15 @@ class Compared:
 # ---------------------------------------------------------------------- log p(c)
 
 
+def is_linked(model):
+    """Whether average linkage stands for the trees: some attribute says how alike strangers are by chance."""
+    return any(attribute is not None and attribute.by_chance for attribute in model.attributes.values())
+
+
 def sharpness(model):
     """q: it grows with the weights of the columns, which are the attributes that half of the fragments mention."""
+    if is_linked(model):
+        return 0.0
     if sum(attribute is not None for attribute in model.attributes.values()) == 1:
         return 1.0
     total = 0.0
@@ -180,6 +190,54 @@ def mean_log_by_pairs(weights):
     return (len(weights) - 1) * math.fsum(pairs) / len(pairs)
 
 
+def linked_greedily(evidence):
+    """Average linkage: the two groups with the highest mean are joined, until there is one; the sum of these means."""
+    groups, total = [[k] for k in range(len(evidence))], 0.0
+    while len(groups) > 1:
+
+        def mean(pair):
+            pairs = list(itertools.product(*pair))
+            return math.fsum(evidence[i][j] for i, j in pairs) / len(pairs)
+
+        best = max(itertools.combinations(groups, 2), key=mean)
+        total += mean(best)
+        groups = [group for group in groups if group not in best] + [best[0] + best[1]]
+    return total
+
+
+def linked_by_chains(evidence):
+    """The same where no two means are equal; else those are joined to whom a chain of nearest ones leads.
+
+    Step by step as the library does it, for of equal means rounding makes one larger.
+    """
+    said = {(i, j): evidence[i][j] for i in range(len(evidence)) for j in range(len(evidence))}
+    sizes, chain, total = dict.fromkeys(range(len(evidence)), 1), [], 0.0
+    while len(sizes) > 1:
+        chain = chain or [min(sizes)]
+        before = chain[-2] if len(chain) > 1 else None
+        others = sorted(sizes.keys() - {chain[-1]}, key=lambda k: (k != before, k))
+        nearest = max(others, key=lambda k: said[chain[-1], k])  # the first of those as near
+        if nearest != before:
+            chain.append(nearest)
+            continue
+        low, high = sorted(chain[-2:])
+        chain, total = chain[:-2], total + said[low, high]
+        both = sizes[low] + sizes[high]
+        for k in sizes.keys() - {low, high}:
+            mean = (sizes[low] * said[low, k] + sizes[high] * said[high, k]) / both
+            said[low, k] = said[k, low] = mean
+        sizes[low] = both
+        del sizes[high]
+    return total
+
+
+def linked_evidence(listed, compared):
+    """What average linkage says of values: e each time that one is repeated, and what is said of the different ones."""
+    different = sorted(set(listed), key=lambda value: crc32(value.encode("utf-8", "surrogatepass")))
+    repeated = sum((listed.count(value) - 1) * compared.evidence(value, value) for value in different)
+    return repeated + linked_by_chains([[compared.evidence(v, w) for w in different] for v in different])
+
+
 def attribute_evidence(said, attribute, q):
     """What the values of an attribute say: ``said`` has a list of them for each record, each once."""
     listed = [value for values in said for value in values]
@@ -188,6 +246,8 @@ def attribute_evidence(said, attribute, q):
     if len(listed) < 2:
         return 0.0
     compared = Compared.of(attribute)
+    if q == 0.0:
+        return attribute.weight * linked_evidence(listed, compared)
     weights = [[math.exp(q * compared.evidence(v, w)) for w in listed] for v in listed]
     log_mean = log_mean_by_trees if len(listed) <= 5 else log_mean_by_determinant
     if len(set(listed)) > MOST:
@@ -203,7 +263,8 @@ def record(records, model):
         for a, value in fragment.pairs:
             said[a][row].add(value)
     mentioned = [[bool(values) for values in of] for of in said]
-    crowd = CROWDING * math.lgamma(len(records)) if records else 0.0
+    crowding = 1.0 if is_linked(model) else CROWDING
+    crowd = crowding * math.lgamma(len(records)) if records else 0.0
     return (
         presence(mentioned, names, model)
         - crowd

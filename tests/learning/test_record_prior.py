@@ -551,7 +551,7 @@ def test_spellings_of_one_attribute_are_guessed_from_how_alike_values_are(each):
     X = spelt(100, each)
     model = pt.Record.infer(X).fit_prior(X)
     assert (each + 1) / 2 < model.size < 2 * (each + 1)
-    assert model.attributes["name"].agreement == AGREEMENT
+    assert model.attributes["name"].agreement == pytest.approx(AGREEMENT)
     truth = np.repeat(np.arange(100), each + 1)
     found = pt.SplitSMC(model, n_particles=20, keys="auto", random_state=0).fit_predict(X)
     equal = np.unique([fragment["name"] for fragment in X], return_inverse=True)[1]
@@ -596,10 +596,11 @@ def test_columns_that_say_the_same_count_for_less():
 
 
 def test_labels_teach_how_many_fragments_an_entity_has():
-    X = [{"name": f"name {k // 4}"} for k in range(80)]
-    model = pt.Record({"name": pt.Text()}).fit_prior(X, np.arange(80) // 4)
+    kinds = pt.Record({"name": pt.Text(), "code": pt.Category()})
+    X = [{"name": f"name {k // 4}", "code": k // 4} for k in range(80)]
+    model = kinds.fit_prior(X, np.arange(80) // 4)
     assert model.size == pytest.approx(4.0 + MORE)
-    mixed = pt.Record({"name": pt.Text()}).fit_prior(X[:6], [0, 0, 0, 0, 1, 2])
+    mixed = kinds.fit_prior(X[:6], [0, 0, 0, 0, 1, 2])
     assert mixed.size == pytest.approx(2.0 + MORE)  # six fragments of three
     attribute = model.attributes["name"]
     assert attribute.kin == pytest.approx(len(attribute.references) * (4.0 + MORE) / 80)
@@ -700,6 +701,6 @@ def test_attributes_of_others_learn_their_own_parameters():
             seen.append(clusters)
             return self
 
-    X = [{"job": "poet"}, {"job": "poet"}, {"job": "actor"}]
-    pt.Record({"job": Seeing()}).fit_prior(X, [0, 0, 1])
+    X = [{"job": "poet", "age": 30}, {"job": "poet", "age": 30}, {"job": "actor", "age": 40}]
+    pt.Record({"job": Seeing(), "age": pt.Category()}).fit_prior(X, [0, 0, 1])
     assert sorted(seen[0], key=str) == [Counter(actor=1), Counter(poet=2)]

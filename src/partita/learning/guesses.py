@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.kinds.attribute import SILENT
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 REPEATED = 0.6  # of an entity's values are the same
 CORRELATION = 0.1  # of two columns, if nothing is known
 LEAST = 0.3  # of the usual weight of an attribute at the first turn
-SPELT_ALIKE = 0.02  # of the values of an entity are not the same, if there are no other spellings
 REFERENCES = 1000  # entities whose values are kept to compare with
 
 
@@ -49,24 +47,6 @@ def first_guess(model: Any, learner: Learner, occurrences: list[Counter[str]], o
         )
     presence = dict(zip(names, mentioned.tolist(), strict=True))
     return type(model)(fitted, model.rate, presence, None, 1.0 + others)
-
-
-def of_one_attribute(model: Any, learner: Learner, occurrences: list[Counter[str]]) -> Any:
-    """The model of records that say one thing alone: equal values are of one entity, and nothing teaches the rest.
-
-    But for how many other spellings an entity has. If it has none, values of one entity are the same.
-    """
-    names, _ = model._modelled()
-    only = int(learner.present.sum(axis=0).argmax())
-    spellings = learner.spellings(only)
-    others = max(learner.n * spellings / max(int(learner.sample.distinct[only]), 1) - 1.0, 0.0)
-    guess = first_guess(model, learner, occurrences, others)
-    fitted = dict(guess.attributes)
-    if spellings == 1.0:
-        same = (SPELT_ALIKE / (LEVELS - 1),) * (LEVELS - 1) + (1.0 - SPELT_ALIKE,)
-        fitted[names[only]] = replace(fitted[names[only]], agreement=same)
-    rate = 0.0 if len(names) == 1 else model.rate
-    return type(model)(fitted, rate, guess.presence, None, guess.size)
 
 
 def careful(guess: Any, learner: Learner) -> Any:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.sparse import coo_array
 
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.guesses import CORRELATION, REPEATED
@@ -49,8 +49,6 @@ LEAST_WORTH = 0.1  # of what equality would be more than usual, if an attribute 
 ALIKE_FROM = 3  # the level from which strangers are alike
 PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
-CERTAIN = 9.0  # squared standard deviations beyond chance that values must be alike to have other spellings
-SHARES = np.linspace(0.02, 0.9, 45)  # of strangers as alike that are alike to one more degree, to be tried
 
 Pairs = list[list[tuple[int, str]]]
 
@@ -106,12 +104,7 @@ class Learner:
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""
-        counts = np.zeros((self.n_attributes, LEVELS))
-        for a, items in enumerate(self.of):
-            order = items[np.argsort(labels[self.record[items]], kind="stable")]
-            of = labels[self.record[order]]
-            ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
-            within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
+        counts = self.within(labels)
         columns, silent = self.present.mean(axis=0) >= COLUMN, self.survey.silent
         found = np.empty_like(counts)
         for group, expected in ((columns & ~silent, AGREEMENT), (silent, AGREEMENT), (~columns, OF_FACTS)):
@@ -119,6 +112,16 @@ class Learner:
             known = counts[group] + BELIEF * common / common.sum()
             found[group] = known / known.sum(axis=1, keepdims=True)
         return found
+
+    def within(self, labels: Integers) -> Floats:
+        """How many pairs of one cluster are alike to each degree, attribute by attribute: see the kernel."""
+        counts = np.zeros((self.n_attributes, LEVELS))
+        for a, items in enumerate(self.of):
+            order = items[np.argsort(labels[self.record[items]], kind="stable")]
+            of = labels[self.record[order]]
+            ends = np.append(np.flatnonzero(np.diff(of)) + 1, len(of)) if len(of) else np.zeros(0, np.int64)
+            within_counts(self.sample, a, self.record[order], self.value[order], ends, counts[a])
+        return counts
 
     def log_u(self, a: int, items: Integers, labels: Integers) -> Floats:
         """log u of each value of an attribute and level, from how alike those of other clusters are to it."""
@@ -167,29 +170,24 @@ class Learner:
         sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
         return counts, sums / np.maximum(counts, 1.0)
 
-    def spellings(self, a: int) -> float:
-        """How many different values of an attribute an entity has, by how alike all of them are.
+    def different_values(self, a: int, groups: Integers | None = None) -> tuple[Floats, Floats]:
+        """How many pairs of different values of an attribute are alike to each degree but equality: all, and kin.
 
-        Of pairs of strangers a certain share of those that are alike to a degree are so to the next; what is beyond
-        that are pairs of one entity, with m as it is usual.
+        Kin are those of which two records are known to be of one group; −1 is none.
         """
         n, at = int(self.sample.distinct[a]), int(self.sample.offset[a])
-        if n < 2:
-            return 1.0
-        levels = self.sample.levels[at : at + n * n].reshape(n, n)[np.tril_indices(n, -1)]
-        counts = as_alike(np.bincount(levels, minlength=LEVELS)[1:-1])
-        usual = as_alike(np.array(AGREEMENT[1:-1]))
-        scale = 1.0 / np.sqrt(counts + 1.0)
-        alone, best, pairs = np.inf, np.inf, 0.0  # squared deviations without and with pairs of one entity
-        for share in SHARES:
-            strangers = share ** np.arange(len(counts)) * scale
-            alone = min(alone, nnls(strangers[:, None], counts * scale)[1] ** 2)
-            found, rest = nnls(np.column_stack([strangers, usual * scale]), counts * scale)
-            if rest**2 < best:
-                best, pairs = rest**2, float(found[1])
-        if alone - best < CERTAIN:
-            pairs = 0.0
-        return 1.0 + 2.0 * pairs * (1.0 - AGREEMENT[-1]) / n
+        levels = self.sample.levels[at : at + n * n].reshape(n, n)
+        pairs = np.tril_indices(n, -1)
+        every = np.bincount(levels[pairs], minlength=LEVELS)[: LEVELS - 1].astype(float)
+        if groups is None:
+            return every, np.zeros_like(every)
+        known = np.flatnonzero((self.attribute == a) & (groups[self.record] >= 0))
+        of, values = groups[self.record[known]], self.value[known]
+        held = coo_array((np.ones(len(known)), (values, of)), (n, int(of.max(initial=0)) + 1)).tocsr()
+        together = coo_array(held @ held.T)
+        below = together.row > together.col
+        kin = np.bincount(levels[together.row[below], together.col[below]], minlength=LEVELS)
+        return every, kin[: LEVELS - 1].astype(float)
 
     def worth_given_others(self, evidence: Floats, usual: Floats) -> Floats:
         """How much more alike than usual the pairs are in each attribute of which all others say most, as a share.
@@ -289,9 +287,3 @@ def probably_kin(evidence: Floats, counts: Floats) -> Floats:
         kin: Floats = share * ratio / (share * ratio + 1.0 - share)
         share = float(counts @ kin) / n
     return kin
-
-
-def as_alike(counts: Array) -> Array:
-    """Of each degree of likeness, how many are alike to that degree at least."""
-    found: Array = np.cumsum(counts[::-1])[::-1]
-    return found

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from partita._core.typing import Array, Floats, Integers
-from partita.learning.guesses import bold, careful, first_guess, of_one_attribute, references
+from partita.learning.guesses import bold, careful, first_guess, references
 from partita.learning.known import Known, known_of, whole_clusters
 from partita.learning.learner import Learner, Pairs
+from partita.learning.one_attribute import of_one_attribute
 from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.record import Record
 from partita.models.registry import learn
@@ -62,10 +63,9 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     learner = Learner(names, with_counts, own)
     drawn = np.isin(rows, seeds)
     mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
-    if learner.says_one_thing and 2 * len(known.rows) < len(own):
-        return of_one_attribute(model, learner, occurrences)
+    if learner.says_one_thing and not any(attribute.family_class for attribute in attributes):
+        return of_one_attribute(model, learner, occurrences, known.group, everything)
     if everything:
-        learner.says_one_thing = False
         found = np.unique(known.group, return_inverse=True)[1]
     else:
         found = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
@@ -134,11 +134,9 @@ def learnt(
     for a, (name, attribute) in enumerate(zip(names, attributes, strict=True)):
         chosen = references(clusters[a])
         fitted[name] = replace(
-            attribute.with_corpus(
-                dict.fromkeys(occurrences[a], 1.0)
-                if learner.says_one_thing
-                else counts_among_entities(occurrences[a], clusters[a])
-            ).learnt_from(clusters[a]),
+            attribute.with_corpus(counts_among_entities(occurrences[a], clusters[a])).learnt_from(
+                clusters[a]
+            ),
             agreement=tuple(agreement[a].tolist()),
             weight=float(weights[a]),
             references=chosen,

@@ -4,6 +4,7 @@ import itertools
 import math
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
@@ -73,9 +74,11 @@ def attributes(draw, name):
 def models(draw):
     """Records of all kinds, of which some attributes are in the cluster's fragments and one is ignored."""
     schema = {name: draw(attributes(name)) for name in KINDS} | {"note": None}
-    shares = draw(st.dictionaries(st.sampled_from(list(schema)), st.sampled_from([0.0, 0.2, 0.9])))
-    types = [(0.6, shares), (0.1, {}), (0.3, {"name": 0.7, "job": 0.2})]
-    presence, types = draw(st.sampled_from([(None, None), (shares, None), (None, types)]))
+    if draw(st.booleans()):
+        schema["name"] = replace(schema["name"], by_chance=draw(st.tuples(*[shares] * 8)))
+    mentioned = draw(st.dictionaries(st.sampled_from(list(schema)), st.sampled_from([0.0, 0.2, 0.9])))
+    types = [(0.6, mentioned), (0.1, {}), (0.3, {"name": 0.7, "job": 0.2})]
+    presence, types = draw(st.sampled_from([(None, None), (mentioned, None), (None, types)]))
     return pt.Record(schema, draw(st.sampled_from([0, 0.5, 2.0])), presence, types)
 
 
@@ -124,7 +127,8 @@ DIFFER = math.log(0.3 / UNKNOWN[0])  # without references: SHAPE / (SHAPE / UNKN
 def evidence_of(model, clusters):
     """log p(c) but for what its size says."""
     sizes = np.array([len(cluster) for cluster in clusters])
-    return model.log_likelihood(clusters) + settings.CROWDING * gammaln(sizes)
+    crowding = 1.0 if naive_comparisons.is_linked(model) else settings.CROWDING
+    return model.log_likelihood(clusters) + crowding * gammaln(sizes)
 
 
 def test_numbers_that_can_be_checked_by_hand():
@@ -195,6 +199,25 @@ def test_the_mean_over_all_trees_is_a_determinant(n):
     trees = [frozenset(map(frozenset, edges)) for edges in naive_comparisons.labelled_trees(n)]
     assert len(set(trees)) == len(trees) == n ** (n - 2)
     assert {len(tree) for tree in trees} == {n - 1}
+
+
+@numba.njit
+def joined_by_linkage(evidence, sizes, chosen, m):
+    return values.linked(evidence, sizes, chosen, m)
+
+
+@quick
+@given(st.integers(1, 9), st.integers(0, 2**32 - 1))
+def test_linkage_joins_the_nearest_first(n, seed):
+    """With no two means alike: the kernel, the chains of the oracle, and the nearest of all one after the other."""
+    evidence = np.random.default_rng(seed).normal(size=(n, n)) * 5.0
+    evidence = evidence + evidence.T
+    expected = naive_comparisons.linked_greedily(evidence.tolist())
+    chosen = np.column_stack([np.arange(n), np.arange(n) % 3 + 1])
+    repeated = (chosen[:, 1] - 1) @ np.diag(evidence)
+    assert naive_comparisons.linked_by_chains(evidence.tolist()) == pytest.approx(expected, abs=1e-9)
+    found = joined_by_linkage(evidence.copy(), np.empty(n), chosen, n)
+    assert found == pytest.approx(expected + repeated, abs=1e-9)
 
 
 def test_what_the_oracle_takes_for_granted():

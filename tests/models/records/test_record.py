@@ -403,7 +403,7 @@ def test_json_has_all_that_was_learnt():
     kept = fitted().to_json()
     assert kept["size"] == 2.5
     name = kept["attributes"]["name"]
-    assert name.keys() == {"kind", "agreement", "weight", "corpus", "references", "kin", "noted"}
+    assert name.keys() == {"kind", "agreement", "weight", "corpus", "references", "kin", "by_chance", "noted"}
     assert (name["references"], name["kin"], name["weight"]) == (["ada", "bob"], 0.25, 0.3)
     assert name["agreement"] == [float(share) for share in UNEVEN]
     learnt = pt.Record.infer(X).fit_prior(X)

@@ -147,17 +147,20 @@ def learnt(attribute: Attribute) -> dict[str, float | None]:
     """How often values of an entity, and those of two, agree; as the model compares them."""
     if attribute.family_class is not None:  # which a kernel of its own says
         return {"weight": attribute.weight}
-    strangers = ComparedValues([attribute], np.ones((1, 4)), 1.0).references[0]
-    holders = np.array(list(attribute.corpus.counts.values()))
-    shared = equal_by_chance(holders - 1.0, strangers.discount, strangers.entities)
+    strangers = ComparedValues([attribute], np.ones((1, 4)), 1.0, 0.0).references[0]
+    overall = attribute.by_chance
+    if not overall:
+        holders = np.array(list(attribute.corpus.counts.values()))
+        shared = equal_by_chance(holders - 1.0, strangers.discount, strangers.entities)
+        overall = (*strangers.overall[:-1].tolist(), float(np.average(shared, weights=holders)))
     found: dict[str, float | None] = {
         "same": attribute.agreement[-1],
-        "same_by_chance": float(np.average(shared, weights=holders)),
+        "same_by_chance": overall[-1],
         "weight": attribute.weight,
     }
     if attribute.measure != SAME:
         found["alike"] = float(sum(attribute.agreement[ALIKE_FROM:-1]))
-        found["alike_by_chance"] = float(strangers.overall[ALIKE_FROM:-1].sum())
+        found["alike_by_chance"] = float(sum(overall[ALIKE_FROM:-1]))
     return found
 
 

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
-from partita.models.records.comparisons.family import CROWDING, SHARPNESS
+from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS
 from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
@@ -202,7 +202,10 @@ class Record(TextModel):
             raise ValueError(f"size must be a number of at least 1, got {self.size!r}")
         self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
-        self._vocabulary = ComparedValues(models, self._expected(names), self._sharpness(names, models))
+        self._linked = any(model.by_chance for model in models)
+        self._vocabulary = ComparedValues(
+            models, self._expected(names), self._sharpness(names, models), self._crowding
+        )
 
     @property
     def expected_size(self) -> float | None:
@@ -211,13 +214,21 @@ class Record(TextModel):
     @property
     def size_belief(self) -> float:
         # Of a single attribute the size is all that was learnt, from how alike all values are.
-        return 1.0 if len(self._modelled()[0]) == 1 else super().size_belief
+        _, models = self._modelled()
+        return 1.0 if len(models) == 1 or any(model.by_chance for model in models) else super().size_belief
+
+    @property
+    def _crowding(self) -> float:
+        """κ of the kernels."""
+        return 1.0 if self._linked else CROWDING
 
     def _sharpness(self, names: list[str], models: list[Attribute]) -> float:
         """q of the kernels: an entity that has two of something has two of much, and that is to cost once.
 
         So it grows with the number of columns, each by its weight; what few fragments mention is no column.
         """
+        if self._linked:
+            return LINKED
         if len(models) == 1:
             return ALONE
         known = self.presence
@@ -261,7 +272,7 @@ class Record(TextModel):
 
     def log_size(self, size: int) -> float:
         """What the number of fragments adds to log p(c)."""
-        return -CROWDING * float(gammaln(size))
+        return -self._crowding * float(gammaln(size))
 
     def log_presence(self, mentions: Integers, size: int) -> float:
         """What ``size`` fragments with so many mentions of each attribute, by number, add to log p(c).

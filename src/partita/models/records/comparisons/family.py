@@ -19,10 +19,16 @@ q = 1 it is a mixture, which forgives an entity with two values half of its pair
 mean of the evidence of all pairs, which forgives nothing. An entity that has two of something has two of much: so
 that this is not paid for in every column, q grows with the number of columns (:meth:`Record._sharpness`).
 
+Records that say one thing alone have no other column to tell who is alike by chance, and with trees names would form
+chains, each alike to the next. There q is 0 (``LINKED``) and the evidence is that of average linkage (UPGMA): different
+values are joined, those first that are most alike, and each time it is said once how alike the two groups are, which is
+the mean of e over all pairs between them; equal values say e each time again.
+
 log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
 independent, of what :mod:`.presence` says of the attributes that are mentioned, and of −κ·lgamma(|c|): a Dirichlet
 process gives as much for joining two large clusters as telling their fragments apart costs in one attribute, and with
-weights below 1 that is not always paid. It is a potential, relative to all
+weights below 1 that is not always paid. With linkage all of it is taken back, κ = 1, so that α is the odds against any
+two values being of one entity. It is a potential, relative to all
 values being strangers, and depends on the set alone, to the last bit: it is computed in an order that follows from what
 the values say, whatever the order in which fragments came, in every process.
 
@@ -45,6 +51,7 @@ from partita.models.records.tables import TABLES
 LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
 SHARPNESS = 0.6  # q of one column
+LINKED = 0.0  # q where the evidence is that of average linkage instead
 CROWDING = 0.3  # κ: what of the Dirichlet process's lgamma(|c|) is taken back
 SAME, ALIKE, NEAR, OTHERS = range(
     4

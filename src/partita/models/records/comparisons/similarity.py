@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from partita._core.kernel import borrowed, inner, kernel
-from partita.models.records.comparisons.family import ALIKE, BOUNDS, NEAR
+from partita.models.records.comparisons.family import ALIKE, BOUNDS, LINKED, NEAR
 from partita.models.records.tables import place
 
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
@@ -51,8 +51,9 @@ def level(family, a, v, w):
 
 @inner
 def affinity_of(family, log_u, a, at, v, w):
-    """exp(q·e) of two values of an attribute that are so alike, e being the log-likelihood ratio."""
-    return math.exp(family.sharpness * (family.log_m[a, at] - max(log_u[v, at], log_u[w, at])))
+    """exp(q·e) of two values of an attribute that are so alike, e being the log-likelihood ratio; e where q is 0."""
+    said = family.log_m[a, at] - max(log_u[v, at], log_u[w, at])
+    return said if family.sharpness == LINKED else math.exp(family.sharpness * said)
 
 
 @inner

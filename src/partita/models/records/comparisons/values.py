@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import overload
 
 from partita._core.kernel import INNER, borrowed, inner
-from partita.models.records.comparisons.family import LEVELS, VALUE
+from partita.models.records.comparisons.family import LEVELS, LINKED, VALUE
 from partita.models.records.comparisons.similarity import affinity_of, level, remembered
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
@@ -168,7 +168,8 @@ def evidence(family, a, m):
     if n < 2:
         return 0.0
     if m == 1:
-        return (n - 1.0) * math.log(affinity_of(family, log_u, a, EQUAL, chosen[0, 0], chosen[0, 0])) / q
+        said = affinity_of(family, log_u, a, EQUAL, chosen[0, 0], chosen[0, 0])
+        return (n - 1.0) * (said if q == LINKED else math.log(said) / q)
     if tables.joined.shape[0] < m:
         tables.joined, tables.reach = np.empty((2 * m, 2 * m)), np.empty(2 * m)
     joined, reach = borrowed(tables.joined), borrowed(tables.reach)
@@ -182,6 +183,8 @@ def evidence(family, a, m):
                 said = affinity_of(family, log_u, a, at, chosen[j, 0], v)
                 near[slot], near[slot + 1] = key, np.float64(said).view(np.int64)
             joined[i, j] = near[slot + 1].view(np.float64)
+    if q == LINKED:
+        return linked(joined, reach, chosen, m)
     return (
         log_mean_of_trees(joined, reach, chosen, m, n) if m <= MOST else mean_log(joined, chosen, m, n)
     ) / q
@@ -212,6 +215,55 @@ def log_mean_of_trees(joined, reach, chosen, m, n):
             for j in range(i):
                 joined[i, j] += share * joined[k, j]
     return total
+
+
+@inner
+def linked(joined, sizes, chosen, m):
+    """The sum of what average linkage says at each joining of groups, given e in ``joined``, which is overwritten.
+
+    Groups that are each other's nearest are joined, wherever they are: with averages that leads to the same groups as
+    joining the nearest of all (Bruynooghe 1977), in m² steps. A group is a row; one that was joined has the size 0.
+    """
+    total = 0.0
+    for i in range(m):
+        if chosen[i, 1] > 1:
+            total += (chosen[i, 1] - 1.0) * joined[i, i]
+        sizes[i] = 1.0
+    chain, length = np.empty(m, np.int64), 0
+    for _ in range(m - 1):
+        if length == 0:
+            at = np.int64(0)
+            while sizes[at] == 0.0:
+                at += 1
+            chain[0], length = at, 1
+        while True:
+            last = chain[length - 1]
+            best = chain[length - 2] if length > 1 else np.int64(-1)  # which stays if others are as near
+            for k in range(m):
+                if sizes[k] == 0.0 or k == last:
+                    continue
+                if best < 0 or said_of(joined, last, k) > said_of(joined, last, best):
+                    best = np.int64(k)
+            if length > 1 and best == chain[length - 2]:
+                break
+            chain[length] = best
+            length += 1
+        length -= 2
+        low, high = min(last, best), max(last, best)
+        total += joined[high, low]
+        both = sizes[low] + sizes[high]
+        for k in range(m):
+            if sizes[k] > 0.0 and k != low and k != high:
+                mean = (sizes[low] * said_of(joined, low, k) + sizes[high] * said_of(joined, high, k)) / both
+                joined[max(low, k), min(low, k)] = mean
+        sizes[low], sizes[high] = both, 0.0
+    return total
+
+
+@inner
+def said_of(joined, i, j):
+    """What is said of two groups."""
+    return joined[i, j] if i > j else joined[j, i]
 
 
 @inner

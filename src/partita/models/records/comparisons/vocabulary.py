@@ -11,7 +11,6 @@ import numpy as np
 from partita._core.typing import Array, Floats
 from partita.models.records.comparisons.family import (
     ALIKE,
-    CROWDING,
     LEVELS,
     NEAR,
     OTHERS,
@@ -32,9 +31,9 @@ UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u whe
 class ComparedValues(Numbered):
     """Values of all attributes, numbered through from 1, with what they are compared by."""
 
-    def __init__(self, attributes: list[Any], presence: Array, sharpness: float) -> None:
+    def __init__(self, attributes: list[Any], presence: Array, sharpness: float, crowding: float) -> None:
         super().__init__(attributes)
-        self.sharpness = sharpness
+        self.sharpness, self.crowding = sharpness, crowding
         self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
         self.rank, self.numbers = Growing(np.int64, 1), Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
@@ -120,7 +119,7 @@ class ComparedValues(Numbered):
             measure=self.measure,
             scale=self.scale,
             sharpness=self.sharpness,
-            crowding=CROWDING,
+            crowding=self.crowding,
             totals=self.totals,
             presence=self.presence,
             tables=new_tables(True) if tables is None else tables,
@@ -183,6 +182,7 @@ class References:
 
     def __init__(self, vocabulary: ComparedValues, a: int) -> None:
         attribute = vocabulary.attributes[a]
+        self.by_chance = attribute.by_chance
         self.measure, self.scale = int(vocabulary.measure[a]), attribute.scale
         self.kin = attribute.kin * np.array(attribute.agreement)
         self.holders, self.entities = attribute.corpus.counts, attribute.corpus.total
@@ -221,6 +221,8 @@ class References:
 
     def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
         """u of a value, by level."""
+        if self.by_chance:
+            return np.array(self.by_chance)
         found = self.counts(value, number, grams, weights) if self.n else np.zeros(LEVELS)
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:

@@ -50,6 +50,9 @@ class Attribute:
         Values of different entities: what a value is compared with to see how many are alike to it by chance.
     kin : float
         How many of the references are of the same entity as a value, on average.
+    by_chance : tuple of float
+        How often two values of different entities are so alike, whatever they are; else each value's references tell.
+        What says one thing alone has it, and is compared by average linkage (:mod:`..comparisons.family`).
     noted : Noted, optional
         What was seen of its values, and why it is of this kind, if that was inferred.
     """
@@ -59,6 +62,7 @@ class Attribute:
     corpus: Corpus = field(default_factory=Corpus, repr=False)
     references: tuple[str, ...] = field(default=(), repr=False)
     kin: float = field(default=0.0, repr=False)
+    by_chance: tuple[float, ...] = ()
     noted: Noted | None = field(default=None, repr=False, compare=False)
 
     kind: ClassVar[str]
@@ -97,12 +101,14 @@ class Attribute:
         """Raise ValueError if a hyperparameter makes no sense."""
         for parameter in self.learnt:
             positive_number(f"{parameter} of {name!r}", getattr(self, parameter))
-        if len(self.agreement) != LEVELS or not all(
-            isinstance(share, int | float) and 0.0 < share < 1.0 for share in self.agreement
-        ):
-            raise ValueError(
-                f"agreement of {name!r} must be {LEVELS} numbers between 0 and 1, got {self.agreement!r}"
-            )
+        for parameter in ("agreement", *(("by_chance",) if self.by_chance else ())):
+            shares = getattr(self, parameter)
+            if len(shares) != LEVELS or not all(
+                isinstance(share, int | float) and 0.0 < share < 1.0 for share in shares
+            ):
+                raise ValueError(
+                    f"{parameter} of {name!r} must be {LEVELS} numbers between 0 and 1, got {shares!r}"
+                )
 
     def with_corpus(self, counts: Mapping[str, float]) -> Self:
         """The same attribute, with these counts of its values."""
