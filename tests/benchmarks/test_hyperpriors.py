@@ -1,5 +1,6 @@
 """The benchmark of hyperpriors: its counts against naive ones, its means, its figures on a few records."""
 
+import json
 from collections import Counter, defaultdict
 from itertools import combinations
 
@@ -8,6 +9,7 @@ import pytest
 
 import partita as pt
 from benchmarks import hyperpriors as benchmark
+from benchmarks.common import RESULTS
 from partita.models.records.comparisons.family import LEVELS
 from tests.helpers.naive_comparisons import Compared
 from tests.helpers.texts import write_json
@@ -77,13 +79,16 @@ def test_one_thing_alone_is_a_column():
     assert not found["facts"].names
 
 
-def test_each_set_counts_the_same():
+def test_every_column_counts_once_and_facts_as_their_pairs():
     few, many, other = np.eye(LEVELS)[[0]], np.eye(LEVELS)[[1, 1, 7]], np.eye(LEVELS)[[7]]
     result = benchmark.hyperprior([few, many, other], (0.25, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5))
-    assert result["found"] == pytest.approx([1 / 3, 2 / 9, 0, 0, 0, 0, 0, 4 / 9])
-    assert result["difference"] == pytest.approx(1 / 3 - 0.25)
-    assert result["least"] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 1 / 6])
-    assert result["most"] == pytest.approx([0.5, 1 / 3, 0, 0, 0, 0, 0, 2 / 3])
+    assert result["found"] == pytest.approx([0.2, 0.4, 0, 0, 0, 0, 0, 0.4])
+    assert result["difference"] == pytest.approx(0.15)
+    assert result["least"] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0.25])
+    assert result["most"] == pytest.approx([0.5, 0.5, 0, 0, 0, 0, 0, 0.5])
+    found = benchmark.Alike(["born", "died"], np.array([3.0, 1.0]), many[1:])
+    assert benchmark.rows_of("columns", found) is found.shares
+    assert benchmark.rows_of("facts", found).tolist() == [[0, 0.75, 0, 0, 0, 0, 0, 0.25]]
     assert [each.tolist() for each in benchmark.without_one([few])] == [few[0].tolist()] * 2
 
 
@@ -97,6 +102,7 @@ def test_figures_of_a_set(tmp_path, monkeypatch, capsys):
     write_json(tmp_path / "toy" / "fragments.jsonl", rows)
     kept, halves = {}, []
     monkeypatch.setattr(benchmark, "keep", lambda name, results: kept.update(results))
+    monkeypatch.setattr(benchmark, "TO_TRAIN", ())
     monkeypatch.setattr(benchmark, "sets_of", lambda half: halves.append(half) or ["toy"])
     benchmark.main(["--data", str(tmp_path)])
     assert halves == ["tuning"]
@@ -104,3 +110,11 @@ def test_figures_of_a_set(tmp_path, monkeypatch, capsys):
     assert kept["columns"]["shipped"] == list(pt.Text().agreement)
     assert kept["facts"]["found"] == pytest.approx(naive_shares(records, truth, "nickname")[1].tolist())
     assert "shipped is off by" in capsys.readouterr().out
+
+
+def test_what_is_shipped_is_what_was_found():
+    """By the run whose results are kept, to three digits."""
+    kept = json.loads((RESULTS / "hyperpriors.json").read_text())
+    for kind, shipped in benchmark.SHIPPED.items():
+        assert sum(shipped) == pytest.approx(1.0)
+        np.testing.assert_allclose(kept[kind]["found"], shipped, atol=0.001)

@@ -59,8 +59,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
         rows, seeds = neighbourhoods(said_by, occurrences, known.rows)
     own, known = [said_by[row] for row in rows], known.among(rows)
     among = counted(own, len(names))
-    with_counts = [attribute.with_corpus(counts) for attribute, counts in zip(attributes, among, strict=True)]
-    learner = Learner(names, with_counts, own)
+    learner = learner_of(names, attributes, own, among)
     drawn = np.isin(rows, seeds)
     mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
     if learner.says_one_thing and not any(attribute.family_class for attribute in attributes):
@@ -71,6 +70,12 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
         found = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
     share = mentioned / len(said_by)
     return learnt(model, learner, found, drawn, occurrences, len(said_by), share)
+
+
+def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: list[Counter[str]]) -> Learner:
+    """What is to be learnt from a sample, in which the values of each attribute occur so often."""
+    counts = zip(attributes, among, strict=True)
+    return Learner(names, [attribute.with_corpus(own) for attribute, own in counts], said_by)
 
 
 def in_turns(
