@@ -136,6 +136,11 @@ def is_linked(model):
     return any(attribute is not None and attribute.by_chance for attribute in model.attributes.values())
 
 
+def crowding(model):
+    """κ: what of the Dirichlet process's lgamma(|c|) is taken back."""
+    return 1.0 if is_linked(model) else CROWDING if model.size is None else max(CROWDING, 1.0 / model.size)
+
+
 def sharpness(model):
     """q: it grows with the weights of the columns, which are the attributes that half of the fragments mention."""
     if is_linked(model):
@@ -263,8 +268,7 @@ def record(records, model):
         for a, value in fragment.pairs:
             said[a][row].add(value)
     mentioned = [[bool(values) for values in of] for of in said]
-    crowding = 1.0 if is_linked(model) else CROWDING
-    crowd = crowding * math.lgamma(len(records)) if records else 0.0
+    crowd = crowding(model) * math.lgamma(len(records)) if records else 0.0
     return (
         presence(mentioned, names, model)
         - crowd

@@ -79,7 +79,8 @@ def models(draw):
     mentioned = draw(st.dictionaries(st.sampled_from(list(schema)), st.sampled_from([0.0, 0.2, 0.9])))
     types = [(0.6, mentioned), (0.1, {}), (0.3, {"name": 0.7, "job": 0.2})]
     presence, types = draw(st.sampled_from([(None, None), (mentioned, None), (None, types)]))
-    return pt.Record(schema, draw(st.sampled_from([0, 0.5, 2.0])), presence, types)
+    size = draw(st.sampled_from([None, 1.0, 2.0, 10.0]))
+    return pt.Record(schema, draw(st.sampled_from([0, 0.5, 2.0])), presence, types, size)
 
 
 records = st.fixed_dictionaries(
@@ -127,8 +128,7 @@ DIFFER = math.log(0.3 / UNKNOWN[0])  # without references: SHAPE / (SHAPE / UNKN
 def evidence_of(model, clusters):
     """log p(c) but for what its size says."""
     sizes = np.array([len(cluster) for cluster in clusters])
-    crowding = 1.0 if naive_comparisons.is_linked(model) else settings.CROWDING
-    return model.log_likelihood(clusters) + crowding * gammaln(sizes)
+    return model.log_likelihood(clusters) + naive_comparisons.crowding(model) * gammaln(sizes)
 
 
 def test_numbers_that_can_be_checked_by_hand():

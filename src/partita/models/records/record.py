@@ -219,8 +219,8 @@ class Record(TextModel):
 
     @property
     def _crowding(self) -> float:
-        """κ of the kernels."""
-        return 1.0 if self._linked else CROWDING
+        """κ of the kernels: the fewer fragments entities have, the less their numbers are spread."""
+        return 1.0 if self._linked else max(CROWDING, 1.0 / (self.size or np.inf))
 
     def _sharpness(self, names: list[str], models: list[Attribute]) -> float:
         """q of the kernels: an entity that has two of something has two of much, and that is to cost once.

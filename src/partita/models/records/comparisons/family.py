@@ -27,8 +27,10 @@ the mean of e over all pairs between them; equal values say e each time again.
 log p(c) is the sum over attributes, each with a weight, as columns that go together must not count as if they were
 independent, of what :mod:`.presence` says of the attributes that are mentioned, and of −κ·lgamma(|c|): a Dirichlet
 process gives as much for joining two large clusters as telling their fragments apart costs in one attribute, and with
-weights below 1 that is not always paid. With linkage all of it is taken back, κ = 1, so that α is the odds against any
-two values being of one entity. It is a potential, relative to all
+weights below 1 that is not always paid. With κ = 0 there are as many entities of n fragments as 1/n says, with κ = 1 as
+1/n!, as if each fragment had chosen its entity at random. Where entities have s fragments on average κ is 1/s, at least
+``CROWDING``: many copies of one thing are the exception where most have none. With linkage κ is 1, so that α is the odds
+against any two values being of one entity. It is a potential, relative to all
 values being strangers, and depends on the set alone, to the last bit: it is computed in an order that follows from what
 the values say, whatever the order in which fragments came, in every process.
 
@@ -52,7 +54,7 @@ LEVELS = 8  # of similarity; the last is equality
 BOUNDS = np.array([0.15, 0.3, 0.45, 0.6, 0.75, 0.9])  # of the others: where each ends
 SHARPNESS = 0.6  # q of one column
 LINKED = 0.0  # q where the evidence is that of average linkage instead
-CROWDING = 0.3  # κ: what of the Dirichlet process's lgamma(|c|) is taken back
+CROWDING = 0.3  # κ at least: what of the Dirichlet process's lgamma(|c|) is taken back
 SAME, ALIKE, NEAR, OTHERS = range(
     4
 )  # how values are compared: equality, texts, numbers; or by a kernel of its own
