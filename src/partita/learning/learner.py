@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from partita._core.typing import Array, Floats, Integers
+from partita.learning.discriminant import weights_of_known
 from partita.learning.guesses import CORRELATION, REPEATED
 from partita.learning.pairs import (
     Sample,
@@ -91,16 +92,24 @@ class Learner:
         # Then nothing can tell namesakes from the same again, and the same again is what people expect.
         self.says_one_thing = float(self.present.sum(axis=1).mean()) <= ONE_THING
 
-    def prior(self, labels: Integers, limit: float | None = None) -> tuple[Floats, Floats]:
+    def prior(
+        self, labels: Integers, limit: float | None = None, known: bool = False
+    ) -> tuple[Floats, Floats]:
         """What clusters teach: m of each attribute and level, and the weight of each attribute.
 
-        Pairs of different clusters of which all says more than ``limit`` are left out, for they may be no strangers.
+        If they were found, pairs of different clusters of which all says more than ``limit`` are left out, for they may
+        be no strangers; of ``known`` ones it is certain.
         """
         agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
+        expected = np.zeros(self.n_attributes)  # evidence of kin
         for a, items in enumerate(self.of):
-            write_evidence(self.sample, a, np.log(agreement[a]), self.log_u(a, items, labels), evidence)
-        limit = math.log(self.n) if limit is None else limit
-        return agreement, self.weights(evidence, labels, limit)
+            log_m, log_u = np.log(agreement[a]), self.log_u(a, items, labels)
+            write_evidence(self.sample, a, log_m, log_u, evidence)
+            if len(items):
+                expected[a] = agreement[a] @ (log_m - np.log(np.exp(log_u).mean(axis=0)))
+        if known:
+            return agreement, weights_of_known(self, evidence, expected, labels)
+        return agreement, self.weights(evidence, labels, math.log(self.n) if limit is None else limit)
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""
@@ -145,29 +154,43 @@ class Learner:
         first, second = generator.integers(self.n, size=(2, PAIRS))
         strangers = labels[first] != labels[second]
         first, second = first[strangers], second[strangers]
-        usual = np.diag(self.mean_evidence(evidence, first, second, 0, limit)[1])
-        alike, given = self.mean_evidence(evidence, first, second, ALIKE_FROM, limit)
-        order = np.argsort(labels, kind="stable")
-        first, second = order[:-1], order[1:]
-        kin = labels[first] == labels[second]
-        of_kin = np.diag(self.mean_evidence(evidence, first[kin], second[kin], 0, np.inf)[1])
+        usual = np.diag(self.mean_evidence(evidence, first, second, limit)[1])
+        alike, given = self.mean_evidence(evidence, first, second, limit, ALIKE_FROM)
+        of_kin = np.diag(self.mean_evidence(evidence, *self.kin_of(labels))[1])
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
         correlation = 0.5 * (share + share.T)
         silent = self.survey.silent
         correlation[silent], correlation[:, silent] = 0.0, 0.0
         np.fill_diagonal(correlation, 1.0)
-        beside = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
-        np.fill_diagonal(beside, 1.0)
-        found: Floats = np.where(silent, SILENT, 1.0 / (correlation * beside).sum(axis=1))
+        found: Floats = np.where(silent, SILENT, 1.0 / (correlation * self.beside()).sum(axis=1))
         return found
 
+    def beside(self) -> Floats:
+        """Of the records that mention an attribute a, the share that mentions b."""
+        found: Floats = (self.present.T @ self.present) / np.maximum(self.present.sum(axis=0), 1.0)[:, None]
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    def kin_of(self, labels: Integers) -> tuple[Integers, Integers]:
+        """Pairs of records of one cluster, of n members n − 1."""
+        order = np.argsort(labels, kind="stable")
+        kin = labels[order[:-1]] == labels[order[1:]]
+        return order[:-1][kin], order[1:][kin]
+
     def mean_evidence(
-        self, evidence: Floats, first: Integers, second: Integers, least: int, limit: float
+        self,
+        evidence: Floats,
+        first: Integers,
+        second: Integers,
+        limit: float = np.inf,
+        least: int = 0,
+        enough: Floats | None = None,
     ) -> tuple[Floats, Floats]:
-        """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average."""
+        """Of pairs alike in an attribute a: how many speak of b, and what b says of them on average; see the kernel."""
         counts, sums = np.zeros((2, self.n_attributes, self.n_attributes))
-        sum_evidence(self.sample, evidence, first, second, limit, least, counts, sums)
+        enough = np.full(self.n_attributes, -np.inf) if enough is None else enough
+        sum_evidence(self.sample, evidence, first, second, limit, least, enough, counts, sums)
         return counts, sums / np.maximum(counts, 1.0)
 
     def different_values(self, a: int, groups: Integers | None = None) -> tuple[Floats, Floats]:

@@ -125,11 +125,11 @@ def meet(sample, x, y, both):
 
 
 @kernel
-def sum_evidence(sample, evidence, first, second, limit, least, counts, sums):
+def sum_evidence(sample, evidence, first, second, limit, least, enough, counts, sums):
     """Over pairs of records: of those alike in an attribute a, how many speak of b, and the sum of what b says.
 
-    Alike is a level of at least ``least``. What an attribute says is the mean over the values of the two records.
-    Pairs of which all say more than ``limit`` are left out: they may be no strangers.
+    Alike is a level of at least ``least``, of which a says ``enough``. What an attribute says is the mean over the
+    values of the two records. Pairs of which all say more than ``limit`` are left out: they may be no strangers.
     """
     both, said = np.empty((counts.shape[0], 6), np.int64), np.empty(counts.shape[0])
     for k in range(first.shape[0]):
@@ -145,7 +145,7 @@ def sum_evidence(sample, evidence, first, second, limit, least, counts, sums):
         if every > limit:
             continue
         for p in range(n):
-            if both[p, 5] >= least:
+            if both[p, 5] >= least and said[p] >= enough[both[p, 0]]:
                 for q in range(n):
                     counts[both[p, 0], both[q, 0]] += 1.0
                     sums[both[p, 0], both[q, 0]] += said[q]

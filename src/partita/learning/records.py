@@ -69,7 +69,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     else:
         found = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
     share = mentioned / len(said_by)
-    return learnt(model, learner, found, drawn, occurrences, len(said_by), share)
+    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, everything)
 
 
 def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: list[Counter[str]]) -> Learner:
@@ -114,6 +114,7 @@ def learnt(
     occurrences: list[Counter[str]],
     n: int,
     mentioned: Floats,
+    known: bool = False,
 ) -> Any:
     """The model with what clusters of the sample teach.
 
@@ -130,9 +131,11 @@ def learnt(
     n : int
     mentioned : float array
         Of each attribute: the share of records that mention it.
+    known : bool
+        Whether the clusters are known to be true.
     """
     names, attributes = model._modelled()
-    agreement, weights = learner.prior(labels)
+    agreement, weights = learner.prior(labels, known=known)
     size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]])) + MORE
     clusters = values_of_clusters(learner.pairs, labels, len(attributes))
     fitted = dict(model.attributes)

@@ -45,9 +45,9 @@ def random_fragments(rng, n):
     return rows
 
 
-def clustering_of(rows, rate=2.0, n_particles=20):
+def clustering_of(rows, rate=2.0, n_particles=20, size=None):
     model = pt.Record(KINDS, rate=rate).fit_prior(rows)
-    model = pt.Record(model.attributes, rate, model.presence)
+    model = pt.Record(model.attributes, rate, model.presence, None, size)
     clustering = Clustering(model, n_particles, exact=True)
     for _ in clustering.add(list(range(len(rows))), model.validate(rows)):
         pass
@@ -64,12 +64,15 @@ def score_of(model, rows, clusters, alpha):
     return total
 
 
-@given(seed=st.integers(0, 10_000), rate=st.sampled_from([0.0, 2.0]))
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 2.0]), st.sampled_from([None, 1.5]), st.booleans())
 @quick
-def test_steps_add_up_to_the_difference_of_scores(seed, rate):
+def test_steps_add_up_to_the_difference_of_scores(seed, rate, size, one_thing):
     rng = np.random.default_rng(seed)
     rows = random_fragments(rng, 8)
-    clustering = clustering_of(rows, rate)
+    if one_thing:  # which is compared in another way
+        rows = [{"name": row["name"]} for row in rows]
+    clustering = clustering_of(rows, rate, size=size)
+    assert clustering.model._linked == one_thing
     a, b = rng.choice(8, 2, replace=False).tolist()
     joined, apart, _ = hypotheses(clustering, a, b)
     assert any({a, b} <= cluster for cluster in joined)

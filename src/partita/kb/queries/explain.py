@@ -211,7 +211,7 @@ def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster])
     scores = np.zeros(len(clusters))
     some = [k for k, cluster in enumerate(clusters) if cluster & speaking.keys()]
     said = [[speaking[x] for x in sorted(clusters[k] & speaking.keys())] for k in some]
-    scores[some] = Record(model.attributes, 0.0, model.presence).log_likelihood(said)
+    scores[some] = Record(model.attributes, 0.0, model.presence, None, model.size).log_likelihood(said)
     scores[some] -= [model.log_size(len(part)) for part in said]
     return scores
 

@@ -29,8 +29,8 @@ independent, of what :mod:`.presence` says of the attributes that are mentioned,
 process gives as much for joining two large clusters as telling their fragments apart costs in one attribute, and with
 weights below 1 that is not always paid. With κ = 0 there are as many entities of n fragments as 1/n says, with κ = 1 as
 1/n!, as if each fragment had chosen its entity at random. Where entities have s fragments on average κ is 1/s, at least
-``CROWDING``: many copies of one thing are the exception where most have none. With linkage κ is 1, so that α is the odds
-against any two values being of one entity. It is a potential, relative to all
+``CROWDING``: many copies of one thing are the exception where most have none. With linkage κ is 1, so that α is the
+odds against any two values being of one entity. It is a potential, relative to all
 values being strangers, and depends on the set alone, to the last bit: it is computed in an order that follows from what
 the values say, whatever the order in which fragments came, in every process.
 

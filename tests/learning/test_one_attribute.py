@@ -1,0 +1,113 @@
+"""Records that say one thing alone: pairs of one entity told from those of strangers, with counts that are known."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import partita as pt
+from partita._core.concentration import alpha_for
+from partita.learning.one_attribute import (
+    EQUAL,
+    FALLING,
+    LEAST_PAIRS,
+    NEARLY,
+    SPELT_ALIKE,
+    THINNING,
+    kin_and_strangers,
+    size_of,
+)
+from partita.models.records.comparisons.family import BOUNDS, LEVELS
+from partita.models.records.kinds.attribute import AGREEMENT
+from tests.helpers.effort import examples
+from tests.helpers.naive_comparisons import Compared
+
+USUAL = np.array(AGREEMENT[:-1]) / sum(AGREEMENT[:-1])
+
+
+def falling(n):
+    """Numbers of pairs of strangers by degree, n of them at the degree from which they fall off exponentially."""
+    density = [math.exp(-THINNING * k / 1000) for k in range(1000)]
+    edges = [0, *(round(1000 * bound) for bound in BOUNDS), 1000]
+    by_degree = np.array([sum(density[a:b]) for a, b in pairwise(edges)])
+    return n * by_degree / by_degree[FALLING]
+
+
+@examples(50)
+@given(st.floats(50.0, 1e5), st.floats(0.1, 20.0))
+def test_a_mixture_is_taken_apart(n, times):
+    """Given counts that are just so, both parts are found."""
+    strangers = falling(n)
+    kin = times * strangers[NEARLY] / USUAL[NEARLY] + 100.0 / USUAL[NEARLY]
+    found, others = kin_and_strangers(strangers + kin * USUAL, USUAL)
+    assert found == pytest.approx(kin, rel=0.02)
+    np.testing.assert_allclose(others, np.maximum(strangers, LEAST_PAIRS), rtol=0.05, atol=0.01 * kin)
+
+
+@examples(50)
+@given(st.floats(0.0, 1e6), st.integers(0, 2**32 - 1))
+def test_strangers_alone_have_no_kin(n, seed):
+    counts = np.random.default_rng(seed).poisson(falling(n)).astype(float)
+    # Three standard deviations are exceeded now and then, but then there are few.
+    found, others = kin_and_strangers(counts, USUAL)
+    assert found * USUAL[NEARLY] <= max(6.0 * math.sqrt(falling(n)[NEARLY] + 1.0), 6.0)
+    if found == 0.0:
+        np.testing.assert_array_equal(others, np.maximum(counts, LEAST_PAIRS))
+
+
+def test_who_shares_a_name_is_alike_but_never_nearly_the_same():
+    """Many more than fall off are alike to a middling degree, none nearly the same: no kin."""
+    counts = falling(1000.0)
+    counts[3:5] *= 4.0
+    counts[5:] = 0.0
+    assert kin_and_strangers(counts, USUAL)[0] == 0.0
+
+
+@examples(50)
+@given(st.floats(0.5, 1e5), st.floats(10.0, 1e5))
+def test_the_size_gives_the_odds_back(alpha, n):
+    size = size_of(alpha, n)
+    assert size >= 1.0
+    if 1.001 < size < n / 1.001:
+        assert alpha_for(n / size, n) == pytest.approx(alpha, rel=1e-3)
+
+
+def test_the_evidence_of_one_attribute_by_hand():
+    """No value is like another: what is the same is of one entity by ``EQUAL`` nats, whatever α is."""
+    X = [{"name": word} for word in ("abcdef", "ghijkl", "mnopqr", "stuvwx") for _ in range(3)]
+    model = pt.Record.infer(X).fit_prior(X)
+    name = model.attributes["name"]
+    assert model.size == 3.0
+    assert 1.0 - SPELT_ALIKE <= name.agreement[-1] < 1.0
+    alpha = alpha_for(4.0, 12.0)
+    joined, apart = model.log_likelihood([X[:2], X[:1]])
+    assert joined - 2 * apart - math.log(alpha) == pytest.approx(EQUAL)
+
+
+def test_all_labels_are_counted():
+    """u are the pairs of different values of strangers, by degree; m the usual ones and those of kin."""
+    words = [["anna", "annah", "hanna"], ["bernd", "berndt"], ["clara", "klara"], ["dieter"], ["ericsson"]]
+    X = [{"name": word} for own in words for word in own]
+    labels = np.repeat(np.arange(5), [len(own) for own in words])
+    name = pt.Record({"name": pt.Text()}).fit_prior(X, labels).attributes["name"]
+    said = [row["name"] for row in X]
+    compared = Compared(pt.Text().with_corpus(Counter(said)))
+    kin, strangers = np.zeros(LEVELS - 1), np.zeros(LEVELS - 1)
+    for i in range(len(said)):
+        for j in range(i):
+            (kin if labels[i] == labels[j] else strangers)[compared.level(said[i], said[j])] += 1
+    strangers = np.maximum(strangers, LEAST_PAIRS)
+    usual = (kin + 100.0 * USUAL) / (kin.sum() + 100.0)
+    np.testing.assert_allclose(name.by_chance[:-1], strangers / strangers.sum())
+    np.testing.assert_allclose(name.agreement[:-1], (1.0 - AGREEMENT[-1]) * usual)
+
+
+def test_numbers_that_lie_near_each_other_are_no_spellings():
+    X = [{"height": float(k)} for k in range(300)]
+    model = pt.Record({"height": pt.Number()}).fit_prior(X)
+    assert model.size == 1.0
+    assert len(set(pt.SplitSMC(model, random_state=0).fit_predict(X))) == 300
