@@ -52,7 +52,7 @@ from partita.models.records.comparisons.family import LEVELS
 from partita.models.records.corpus import Corpus
 from partita.models.records.kinds.attribute import AGREEMENT, SILENT
 from tests.helpers.effort import effort, examples
-from tests.helpers.naive_comparisons import SHAPE, Compared, discount
+from tests.helpers.naive_comparisons import SHAPE, UNKNOWN, Compared, discount
 
 quick = examples(20)
 
@@ -310,9 +310,16 @@ def test_how_many_are_akin_is_guessed(rows):
         by_chance.append(agree / max(len(levels), 1))
         columns[a] = columns[a], columns[a] and agree >= NEVER * n
         usual.append(AGREEMENT if columns[a][0] else OF_FACTS)
-        strangers = [(levels.count(level) + 0.5 / LEVELS) / (len(levels) + 0.5) for level in range(LEVELS)]
-        evidence.append([math.log(m / u) for m, u in zip(usual[a], strangers, strict=True)])
     enough = 0.5 * max([information[a] for a in range(2) if columns[a][1]] or information)
+    for a in range(2):  # u of strangers, who do not agree in the other attribute, or not in enough
+        other = 1 - a
+        levels = [
+            of[a]
+            for of in pairs
+            if a in of and (of.get(other, 0) >= AGREE_FROM) * information[other] < enough
+        ]
+        strangers = [(levels.count(k) + FEW * UNKNOWN[k]) / (len(levels) + FEW) for k in range(LEVELS)]
+        evidence.append([math.log(m / u) for m, u in zip(usual[a], strangers, strict=True)])
     among = [Counter(), Counter()]
     for *_, else_ in akin_naively(pairs, information, enough, evidence):
         for a, level in else_.items():

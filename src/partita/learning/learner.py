@@ -18,13 +18,14 @@ from partita.learning.pairs import (
     count_akin,
     count_given_others,
     count_levels,
+    count_levels_of_strangers,
     sum_evidence,
     within_counts,
     write_evidence,
     write_levels,
 )
 from partita.models.records.comparisons.family import LEVELS
-from partita.models.records.comparisons.vocabulary import discount_of, equal_by_chance, shares_of
+from partita.models.records.comparisons.vocabulary import UNKNOWN, discount_of, equal_by_chance, shares_of
 from partita.models.records.kinds.attribute import AGREEMENT, SILENT
 from partita.models.records.record import COLUMN, Record
 
@@ -276,6 +277,10 @@ class Learner:
         evidence[silent], information[silent] = 0.0, 0.0
         telling = columns & ~silent & (agree >= NEVER * self.n)
         enough = ENOUGH * float(information[telling].max() if telling.any() else information.max())
+        strangers = np.zeros_like(counts)
+        count_levels_of_strangers(self.sample, AGREE_FROM, information, enough, strangers)
+        share = (strangers + FEW * UNKNOWN) / (strangers.sum(axis=1, keepdims=True) + FEW)
+        evidence = np.where(silent[:, None], 0.0, np.log(usual) - np.log(share))
         for _ in range(2):
             found, levels = np.zeros((self.n_attributes, 2 * FARTHEST + 1, 2)), np.zeros_like(counts)
             count_akin(self.sample, AGREE_FROM, information, enough, evidence, STEP, found, levels)

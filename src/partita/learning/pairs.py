@@ -162,6 +162,22 @@ def count_levels(sample, counts):
 
 
 @kernel
+def count_levels_of_strangers(sample, least, information, enough, counts):
+    """Of each attribute and level: how many pairs are so alike that do not agree in enough other attributes."""
+    both = np.empty((counts.shape[0], 6), np.int64)
+    for x in range(sample.starts.shape[0] - 1):
+        for y in range(x):
+            n, known = meet(sample, x, y, both), 0.0
+            for p in range(n):
+                if both[p, 5] >= least:
+                    known += information[both[p, 0]]
+            for p in range(n):
+                own = information[both[p, 0]] if both[p, 5] >= least else 0.0
+                if known - own < enough:
+                    counts[both[p, 0], both[p, 5]] += 1.0
+
+
+@kernel
 def count_akin(sample, least, information, enough, evidence, step, counts, levels):
     """Count pairs of records that agree in enough, by the attribute that says most of it and by what all else says.
 
