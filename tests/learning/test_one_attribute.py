@@ -15,9 +15,11 @@ from partita.learning.one_attribute import (
     EQUAL,
     FALLING,
     LEAST_PAIRS,
+    MOST_BY_CHANCE,
     NEARLY,
     SPELT_ALIKE,
     THINNING,
+    chances,
     kin_and_strangers,
     size_of,
 )
@@ -88,6 +90,62 @@ def test_the_evidence_of_one_attribute_by_hand():
     assert joined - 2 * apart - math.log(alpha) == pytest.approx(EQUAL)
 
 
+def test_records_that_say_nothing_change_nothing():
+    """They are alone, and what is the same is as surely of one entity as it is without them."""
+    said = [{"name": "Ada Lovelace"}, {"name": "Ada Lovelace"}, {"name": "Bob Stone"}]
+    for n in (0, 20, 400):
+        X = [{"name": []}] * n + said
+        model = pt.Record({"name": pt.Text()}).fit_prior(X)
+        sampler = pt.SplitSMC(model, random_state=0).fit(X)
+        assert sampler.posterior_.together(n, n + 1) > 0.95
+        assert len(set(sampler.labels_)) == n + 2
+
+
+def test_kin_are_no_more_than_those_nearly_the_same_allow_for():
+    counts = falling(1000.0)
+    counts[3:5] *= 4.0  # who share a name
+    counts[NEARLY] += 100.0
+    kin, strangers = kin_and_strangers(counts, USUAL)
+    assert 0.0 < kin <= (counts[NEARLY] - strangers[NEARLY]) / USUAL[NEARLY] + 1e-9
+
+
+@examples(50)
+@given(st.lists(st.floats(0.5, 1e6), min_size=LEVELS - 1, max_size=LEVELS - 1), st.floats(0.0, 1e4))
+def test_to_be_more_alike_never_says_less(strangers, kin):
+    """And where it said no less before, nothing is changed."""
+    strangers = np.array(strangers)
+    found = chances(USUAL, strangers, strangers + kin * USUAL)
+    assert ((found > 0.0) & (found < 1.0)).all()
+    if (found < MOST_BY_CHANCE).all():
+        assert (np.diff(np.log(USUAL / found)) >= -1e-9).all()
+        before = np.log(USUAL / (strangers / strangers.sum()))
+        if (np.diff(before) >= 0.0).all():
+            np.testing.assert_allclose(np.log(USUAL / found), before)
+
+
+def test_some_labels_do_no_harm():
+    """Kin that are not known to be kin are no strangers."""
+    rng = np.random.default_rng(0)
+    letters = list("abcdefghijklmnopqrstuvwxyz")
+    stems = ["".join(rng.choice(letters, 12)) for _ in range(150)]
+    X = [{"name": stem + more} for stem in stems for more in ("", "s", "es", "ing")]
+    truth = np.repeat(np.arange(150), 4)
+    some = np.where(rng.random(600) < 0.5, truth, -1)
+    schema = pt.Record({"name": pt.Text()})
+    f1 = [
+        pt.bcubed(truth, pt.SplitSMC(schema.fit_prior(X, labels), random_state=0).fit_predict(X)).f1
+        for labels in (None, some, truth)
+    ]
+    assert f1[0] - 0.01 < f1[1] < f1[2] + 0.05
+    assert f1[2] > 0.95
+
+
+def test_learning_again_begins_anew():
+    X = [{"name": f"{name} {k}"} for k in range(20) for name in ("abc", "abd")]
+    schema = pt.Record({"name": pt.Text()})
+    assert schema.fit_prior(X[:4]).fit_prior(X).to_json() == schema.fit_prior(X).to_json()
+
+
 def test_all_labels_are_counted():
     """u are the pairs of different values of strangers, by degree; m the usual ones and those of kin."""
     words = [["anna", "annah", "hanna"], ["bernd", "berndt"], ["clara", "klara"], ["dieter"], ["ericsson"]]
@@ -102,8 +160,11 @@ def test_all_labels_are_counted():
             (kin if labels[i] == labels[j] else strangers)[compared.level(said[i], said[j])] += 1
     strangers = np.maximum(strangers, LEAST_PAIRS)
     usual = (kin + 100.0 * USUAL) / (kin.sum() + 100.0)
-    np.testing.assert_allclose(name.by_chance[:-1], strangers / strangers.sum())
-    np.testing.assert_allclose(name.agreement[:-1], (1.0 - AGREEMENT[-1]) * usual)
+    same = (
+        100.0 * AGREEMENT[-1] / (5.0 - 1.0 + 100.0)
+    )  # 9 values of 5 entities are 4 pairs, of which none is equal
+    np.testing.assert_allclose(name.by_chance[:-1], chances(usual, strangers, strangers + kin.sum() * usual))
+    np.testing.assert_allclose(name.agreement, [*((1.0 - same) * usual), same])
 
 
 def test_numbers_that_lie_near_each_other_are_no_spellings():

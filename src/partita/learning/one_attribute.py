@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
+from sklearn.isotonic import isotonic_regression
 
 from partita._core.concentration import PRIOR, alpha_for, expected_clusters
 from partita._core.typing import Floats, Integers
 from partita.learning.guesses import first_guess
 from partita.learning.learner import BELIEF, Learner
 from partita.models.records.comparisons.family import ALIKE, BOUNDS
+from partita.models.records.kinds.attribute import AGREEMENT
 
 SPELT_ALIKE = 0.02  # of the values of an entity at most are not the same, if it has no other spellings
 EQUAL = 4.0  # nats by which equal values are of one entity
@@ -23,43 +25,63 @@ FALLING = 2  # the degree of likeness from which they do
 FITS = 5  # of how many there are
 CERTAIN = 9.0  # squared standard deviations by which kin must explain better how alike values are
 NEARLY = 5  # the degree of likeness that strangers hardly ever reach, and kin do
+MOST_BY_CHANCE = 0.999  # of strangers are so alike
 LEAST_PAIRS = 0.5  # of strangers that are alike to a degree
 
 
 def of_one_attribute(
-    model: Any, learner: Learner, occurrences: list[Counter[str]], groups: Integers | None, complete: bool
+    model: Any,
+    learner: Learner,
+    occurrences: list[Counter[str]],
+    mentioned: Integers,
+    n: int,
+    labels: Integers,
+    complete: bool,
 ) -> Any:
-    """The model of records that say one thing alone: equal values are of one entity.
+    """The model of n records that say one thing alone: equal values are of one entity.
 
     All else is how alike pairs of different values are, and how many of these are of one entity: with α the odds
     against it, the evidence of a pair and α say together how probably it is. If an entity has no other spellings,
-    values of one are the same.
+    values of one are the same. Records that say nothing are alone.
+
+    Parameters
+    ----------
+    model : Record
+    learner : Learner
+    occurrences : list of Counter
+        Of each attribute: how often each value occurs, in all n records.
+    mentioned : int array
+        Of each attribute: how many of these mention it.
+    n : int
+    labels : int array
+        Of each record of the sample the group that it is known to be of; −1 is none.
+    complete : bool
+        Whether all are known.
     """
     names, attributes = model._modelled()
     only = int(learner.present.sum(axis=0).argmax())
-    every, known = learner.different_values(only, groups)
-    usual = np.array(attributes[only].agreement[:-1])
-    usual = (known + BELIEF * usual / usual.sum()) / (known.sum() + BELIEF)
+    every, known = learner.different_values(only, labels)
+    usual = np.array(AGREEMENT[:-1]) / sum(AGREEMENT[:-1])
+    usual = (known + BELIEF * usual) / (known.sum() + BELIEF)
     kin, strangers = float(known.sum()), np.maximum(every - known, LEAST_PAIRS)
     # How far numbers lie apart thins out in no such way as how alike texts are.
     if not complete and attributes[only].measure == ALIKE:
         likely, others = kin_and_strangers(every, usual)
-        if likely > kin:
-            kin, strangers = likely, others
-    n, distinct = max(float(sum(occurrences[only].values())), 1.0), max(len(occurrences[only]), 1)
+        if likely:  # what is not known to be kin may be
+            kin, strangers = max(likely, kin), others
+    distinct = max(len(occurrences[only]), 1)
     more = distinct / max(int(learner.sample.distinct[only]), 1)  # strangers than in the sample
-    apart = (
-        more * strangers.sum() / max(kin, LEAST_PAIRS)
-    )  # odds against different values being of one entity
+    apart = float(more * strangers.sum() / max(kin, LEAST_PAIRS))  # odds against kin, of different values
     if kin:
-        same = attributes[only].agreement[-1]
+        same = share_of_equal(learner, only, labels) if complete else AGREEMENT[-1]
         size = size_of((1.0 - same) * apart, n)
-        odds = alpha_for(n / size, n)
+        odds = alpha_for(n / size, float(n))
     else:
-        size = n / distinct
-        odds = alpha_for(n / size, n)
+        clusters = distinct + n - float(mentioned[only])
+        size = max(n / clusters, 1.0)
+        odds = alpha_for(clusters, float(n))
         same = 1.0 - min(odds / apart, SPELT_ALIKE)
-    by_chance = strangers / strangers.sum()
+    by_chance = chances(usual, strangers, strangers + kin * usual)
     guess = first_guess(model, learner, occurrences, size - 1.0)
     fitted = dict(guess.attributes)
     fitted[names[only]] = replace(
@@ -70,6 +92,23 @@ def of_one_attribute(
     )
     rate = 0.0 if len(names) == 1 else model.rate
     return type(model)(fitted, rate, guess.presence, None, size)
+
+
+def share_of_equal(learner: Learner, a: int, labels: Integers) -> float:
+    """How often values of one entity are the same, by true clusters."""
+    counts = learner.within(labels)[a]
+    return float((counts[-1] + BELIEF * AGREEMENT[-1]) / (counts.sum() + BELIEF))
+
+
+def chances(usual: Floats, strangers: Floats, counts: Floats) -> Floats:
+    """u by degree, such that to be more alike never says less: where few are so alike, counts say anything.
+
+    Log-ratios of m and u that fall are taken together, each by how many pairs there are (isotonic regression).
+    """
+    shares = strangers / strangers.sum()
+    rising = isotonic_regression(np.log(usual / shares), sample_weight=counts)
+    found: Floats = usual * np.exp(-rising)
+    return np.minimum(found, MOST_BY_CHANCE)
 
 
 def size_of(alpha: float, n: float) -> float:

@@ -3,7 +3,8 @@
 Given clusters of a sample, each attribute learns m, how alike the values of an entity are, and from pairs of different
 clusters u, how alike those of strangers are; in how many entities each value occurs; and its weight. Columns whose
 evidence goes together among strangers (a city and its postcodes) count for less: with correlations ρ the weight of a
-column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included.
+column is 1 / Σ_b ρ_ab over the columns that are mentioned with it, itself included; where all labels are known it is
+that of :mod:`.discriminant`. What says one thing alone is learnt by :mod:`.one_attribute`.
 
 Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points:
 fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
@@ -63,7 +64,7 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     drawn = np.isin(rows, seeds)
     mentioned = np.bincount([a for said in said_by for a in {a for a, _ in said}], minlength=len(names))
     if learner.says_one_thing and not any(attribute.family_class for attribute in attributes):
-        return of_one_attribute(model, learner, occurrences, known.group, everything)
+        return of_one_attribute(model, learner, occurrences, mentioned, len(said_by), known.group, everything)
     if everything:
         found = np.unique(known.group, return_inverse=True)[1]
     else:

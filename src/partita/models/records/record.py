@@ -202,7 +202,6 @@ class Record(TextModel):
             raise ValueError(f"size must be a number of at least 1, got {self.size!r}")
         self.numbers = {name: number for number, name in enumerate(names)}
         self._models = models
-        self._linked = any(model.by_chance for model in models)
         self._vocabulary = ComparedValues(
             models, self._expected(names), self._sharpness(names, models), self._crowding
         )
@@ -213,9 +212,13 @@ class Record(TextModel):
 
     @property
     def size_belief(self) -> float:
-        # Of a single attribute the size is all that was learnt, from how alike all values are.
-        _, models = self._modelled()
-        return 1.0 if len(models) == 1 or any(model.by_chance for model in models) else super().size_belief
+        # Where one thing alone is said, α is the odds that were learnt, and the size is what makes it that.
+        return 1.0 if self._linked or len(self._modelled()[0]) == 1 else super().size_belief
+
+    @property
+    def _linked(self) -> bool:
+        """Whether records say one thing alone, so that they are compared by average linkage."""
+        return any(model is not None and model.by_chance for model in (self.attributes or {}).values())
 
     @property
     def _crowding(self) -> float:

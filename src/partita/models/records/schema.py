@@ -18,7 +18,7 @@ from partita.models.records.kinds import Attribute, Category, Column, Noted, Tex
 from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
-LEARNT = ("corpus", "references", "kin", "noted")  # what only data give an attribute
+LEARNT = ("corpus", "references", "kin", "by_chance", "noted")  # what only data give an attribute
 
 
 # ---------------------------------------------------------------------- inference
@@ -167,6 +167,7 @@ def to_json(model: Any) -> dict[str, Any]:
             "corpus": attribute.corpus.counts,
             "references": list(attribute.references),
             "kin": attribute.kin,
+            "by_chance": list(attribute.by_chance),
             "noted": None if attribute.noted is None else attribute.noted._asdict(),
         }
         | {parameter: getattr(attribute, parameter) for parameter in parameters_of(attribute)}
@@ -200,7 +201,8 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
                 "again from the data (fit_prior, or partita build)"
             )
         counts, references, kin = given.pop("corpus"), given.pop("references"), given.pop("kin")
-        noted = noted_from(name, given.pop("noted", None))  # which models of before do not have
+        # which models of before do not have:
+        noted, by_chance = noted_from(name, given.pop("noted", None)), tuple(given.pop("by_chance", ()))
         if not all(isinstance(n, int | float) and 0 < n < math.inf for n in counts.values()):
             raise ValueError(f"attribute {name!r}: the corpus makes no sense")
         attribute = attribute_from(name, given)
@@ -211,7 +213,12 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
         if not (isinstance(kin, int | float) and 0.0 <= kin < math.inf):
             raise ValueError(f"attribute {name!r}: kin must be a number of at least 0, got {kin!r}")
         attributes[name] = replace(
-            attribute, corpus=Corpus(counts), references=tuple(references), kin=kin, noted=noted
+            attribute,
+            corpus=Corpus(counts),
+            references=tuple(references),
+            kin=kin,
+            by_chance=by_chance,
+            noted=noted,
         )
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
     model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])

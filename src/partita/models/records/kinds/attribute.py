@@ -44,7 +44,8 @@ class Attribute:
         How many of the references are of the same entity as a value, on average.
     by_chance : tuple of float
         How often two values of different entities are so alike, whatever they are; else each value's references tell.
-        What says one thing alone has it, and is compared by average linkage (:mod:`..comparisons.family`).
+        The attribute of records that say one thing alone has it, and has all of the record be compared by average
+        linkage (:mod:`..comparisons.family`).
     noted : Noted, optional
         What was seen of its values, and why it is of this kind, if that was inferred.
     """
