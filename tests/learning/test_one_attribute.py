@@ -23,6 +23,7 @@ from partita.learning.one_attribute import (
     kin_and_strangers,
     size_of,
 )
+from partita.learning.recombined import likeness_of_recombined, recombined
 from partita.models.records.comparisons.family import BOUNDS, LEVELS
 from partita.models.records.kinds.attribute import AGREEMENT
 from tests.helpers.effort import examples
@@ -67,6 +68,75 @@ def test_who_shares_a_name_is_alike_but_never_nearly_the_same():
     counts[3:5] *= 4.0
     counts[5:] = 0.0
     assert kin_and_strangers(counts, USUAL)[0] == 0.0
+
+
+FIRST = [
+    "james",
+    "mary",
+    "robert",
+    "patricia",
+    "jennifer",
+    "michael",
+    "linda",
+    "elizabeth",
+    "barbara",
+    "richard",
+]
+LAST = [
+    "smith",
+    "johnson",
+    "williams",
+    "brown",
+    "garcia",
+    "miller",
+    "davis",
+    "rodriguez",
+    "martinez",
+    "hernandez",
+]
+
+
+def test_words_are_put_together_each_in_its_place():
+    words = [[first, last] for first in FIRST for last in LAST[:4]] + [["cher"], ["juan", "de", "la", "cruz"]]
+    taken, made = recombined(words)
+    assert taken == [" ".join(own) for own in words[:40]]
+    for place in range(2):
+        assert Counter(v.split(" ")[place] for v in made) == Counter(v.split(" ")[place] for v in taken)
+    assert made != taken
+    compared = Compared(pt.Text().with_corpus(Counter(taken)))
+    shares, covered = likeness_of_recombined(compared.attribute, [" ".join(own) for own in words])
+    expected = Counter(compared.level(v, w) for v in taken for w in recombined(sorted(words[:40]))[1])
+    del expected[LEVELS - 1]
+    np.testing.assert_allclose(shares, [expected[k] / expected.total() for k in range(LEVELS - 1)])
+    assert covered == pytest.approx((40 / 42) ** 2)
+
+
+@pytest.mark.parametrize(
+    "values", [[], ["cher", "prince"], ["one of the longer texts", "another of the longer texts"]]
+)
+def test_where_words_say_nothing(values):
+    assert likeness_of_recombined(pt.Text().with_corpus(Counter(values)), values)[1] == 0.0
+
+
+def test_a_typo_in_a_name_of_a_common_kind_is_found():
+    """Everybody shares a first or a last name with many, and has one copy with a letter changed."""
+    rng, letters = np.random.default_rng(0), list("abcdefghijklmnopqrstuvwxyz")
+    first, last = (["".join(rng.choice(letters, rng.integers(4, 9))) for _ in range(n)] for n in (40, 50))
+    drawn = rng.permutation(2000)[:300].tolist()
+    names = [f"{first[k % 40]} {last[k // 40]}" for k in drawn]
+    spoilt = []
+    for name in names:
+        at = int(rng.integers(1, len(name) - 1))
+        spoilt.append(name[:at] + "q" + name[at + 1 :])
+    X, truth = [{"name": name} for name in names + spoilt], np.tile(np.arange(300), 2)
+    found = pt.SplitSMC(pt.Record.infer(X).fit_prior(X), random_state=0).fit(X).refine().labels_
+    assert pt.bcubed(truth, found).precision > 0.98
+    assert pt.bcubed(truth, found).recall > 0.6
+    alone = X[:300]  # nobody has a copy
+    assert (
+        len(set(pt.SplitSMC(pt.Record.infer(alone).fit_prior(alone), random_state=0).fit_predict(alone)))
+        == 300
+    )
 
 
 @examples(50)

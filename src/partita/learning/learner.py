@@ -194,7 +194,7 @@ class Learner:
         sum_evidence(self.sample, evidence, first, second, limit, least, enough, counts, sums)
         return counts, sums / np.maximum(counts, 1.0)
 
-    def different_values(self, a: int, groups: Integers | None = None) -> tuple[Floats, Floats]:
+    def different_values(self, a: int, groups: Integers) -> tuple[Floats, Floats]:
         """How many pairs of different values of an attribute are alike to each degree but equality: all, and kin.
 
         Kin are those of which two records are known to be of one group; −1 is none.
@@ -203,8 +203,6 @@ class Learner:
         levels = self.sample.levels[at : at + n * n].reshape(n, n)
         pairs = np.tril_indices(n, -1)
         every = np.bincount(levels[pairs], minlength=LEVELS)[: LEVELS - 1].astype(float)
-        if groups is None:
-            return every, np.zeros_like(every)
         known = np.flatnonzero((self.attribute == a) & (groups[self.record] >= 0))
         of, values = groups[self.record[known]], self.value[known]
         held = coo_array((np.ones(len(known)), (values, of)), (n, int(of.max(initial=0)) + 1)).tocsr()
@@ -264,7 +262,8 @@ class Learner:
 
         Of the pairs that agree in something that few pairs agree in, some are of one entity: how many, and which, is
         told by what all other attributes say of them, with m as it is usual, for each attribute by itself. Of these
-        count those that agree in as many attributes as they differ in.
+        count those that agree in as many attributes as they differ in. u is that of pairs that do not agree in as much
+        elsewhere: of all pairs that mention what only a few entities have, most are kin.
         """
         counts = np.zeros((self.n_attributes, LEVELS))
         count_levels(self.sample, counts)

@@ -15,6 +15,7 @@ from partita._core.concentration import PRIOR, alpha_for, expected_clusters
 from partita._core.typing import Floats, Integers
 from partita.learning.guesses import first_guess
 from partita.learning.learner import BELIEF, Learner
+from partita.learning.recombined import likeness_of_recombined
 from partita.models.records.comparisons.family import ALIKE, BOUNDS
 from partita.models.records.kinds.attribute import AGREEMENT
 
@@ -66,7 +67,8 @@ def of_one_attribute(
     kin, strangers = float(known.sum()), np.maximum(every - known, LEAST_PAIRS)
     # How far numbers lie apart thins out in no such way as how alike texts are.
     if not complete and attributes[only].measure == ALIKE:
-        likely, others = kin_and_strangers(every, usual)
+        words = likeness_of_recombined(attributes[only].with_corpus(occurrences[only]), occurrences[only])
+        likely, others = kin_and_strangers(every, usual, *words)
         if likely:  # what is not known to be kin may be
             kin, strangers = max(likely, kin), others
     distinct = max(len(occurrences[only]), 1)
@@ -117,13 +119,16 @@ def size_of(alpha: float, n: float) -> float:
     return max(n / max(clusters, 1.0), 1.0)
 
 
-def kin_and_strangers(counts: Floats, usual: Floats) -> tuple[float, Floats]:
+def kin_and_strangers(
+    counts: Floats, usual: Floats, by_words: Floats | None = None, covered: float = 0.0
+) -> tuple[float, Floats]:
     """How many pairs of different values are of one entity, and how many of two by degree, given how many there are.
 
     Strangers thin out with likeness, by ``THINNING`` nats from none to all of it, beyond the degrees that most are
     of, and what is beyond that are kin, of whom a share is alike to each degree as is ``usual``: an empirical null
     (Efron 2004). If strangers alone do as well, there are no kin; and no more than those that are nearly the same
-    allow for: people who share a name are alike, but never nearly the same.
+    allow for: people who share a name are alike, but never nearly the same. Where words at random (:mod:`.recombined`)
+    make fewer nearly the same, they are the null, for as large a share of the pairs as is ``covered``.
     """
     ends = np.exp(-THINNING * np.concatenate([[0.0], BOUNDS, [1.0]]))
     parts = np.column_stack([(ends[:-1] - ends[1:]) / ends[FALLING], usual])[FALLING:]
@@ -133,10 +138,15 @@ def kin_and_strangers(counts: Floats, usual: Floats) -> tuple[float, Floats]:
         (strangers, kin), rest = nnls(parts * scale[:, None], some * scale)
         scale = 1.0 / np.sqrt(parts @ [strangers, kin] + 1.0)
     alone = nnls(parts[:, :1] * scale[:, None], some * scale)[1]
-    by_chance = strangers * parts[NEARLY - FALLING, 0]
-    beyond = counts[NEARLY] - by_chance
-    if alone**2 - rest**2 < CERTAIN or beyond < math.sqrt(CERTAIN * (by_chance + 1.0)):
+    by_chance, certain = strangers * parts[:, 0], alone**2 - rest**2 >= CERTAIN
+    if by_words is not None and covered > 0.0:
+        made = covered * counts.sum() * by_words[FALLING:] + (1.0 - covered) * by_chance
+        if made[NEARLY - FALLING] < by_chance[NEARLY - FALLING]:
+            by_chance, certain, kin = made, True, np.inf
+    nearly = by_chance[NEARLY - FALLING]
+    beyond = counts[NEARLY] - nearly
+    if not certain or beyond < math.sqrt(CERTAIN * (nearly + 1.0)):
         return 0.0, np.maximum(counts, LEAST_PAIRS)
     kin = min(kin, beyond / usual[NEARLY])
-    found = np.concatenate([counts[:FALLING] - kin * usual[:FALLING], strangers * parts[:, 0]])
+    found = np.concatenate([counts[:FALLING] - kin * usual[:FALLING], by_chance])
     return float(kin), np.maximum(found, LEAST_PAIRS)
