@@ -452,9 +452,11 @@ def test_entities_can_be_judged(kb):
     first, second = list(kb.entities())[:2]
     kb.confirm(first.id, second.id)
     judgement = kb.judgements()[0]
-    assert judgement.first in first.fragments
-    assert judgement.second in second.fragments
-    assert kb.together(judgement.first, judgement.second) == pytest.approx(1.0)
+    assert (judgement.first, judgement.second) == (first.id, second.id)
+    assert kb.together(first.fragments, second.fragments) == pytest.approx(1.0)
+    assert kb.entity(second.id).id == first.id
+    kb.undo()
+    assert [entity.fragments for entity in list(kb.entities())[:2]] == [first.fragments, second.fragments]
 
 
 def test_unsure_is_not_asked_again(kb):

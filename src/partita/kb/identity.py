@@ -3,7 +3,8 @@
 An entity follows most of its fragments. Where clusters are joined, the entity that brings the most fragments
 keeps its number, the older one if they bring as many, and the others are *merged* into it. Where a cluster
 comes apart, its largest part keeps the number, of equal parts the one with the earliest fragment, and every
-other part is *split* off as a new entity. Numbers are never used again.
+other part is *split* off as a new entity. Numbers are never used again, but by :func:`restored`: what a judgement
+had merged, and its undoing splits off, is called what it was called before.
 """
 
 from __future__ import annotations
@@ -65,6 +66,15 @@ def renamed(
     merged = {e: names[cluster] for e, cluster in heirs.items() if names[cluster] != e}
     changes = _changes(members, before, after, merged, parents)
     return after, changes, next_entity
+
+
+def restored(members: Integers, before: Integers, after: Integers) -> list[Change]:
+    """What happens when observations go back to the entities that they were of once, some of which have ended."""
+    overlap = Counter(zip(before.tolist(), after.tolist(), strict=True))
+    ending, coming = set(before.tolist()) - set(after.tolist()), set(after.tolist()) - set(before.tolist())
+    merged = {e: max((n, -a) for (b, a), n in overlap.items() if b == e)[1] * -1 for e in ending}
+    parents = {e: max((n, -b) for (b, a), n in overlap.items() if a == e)[1] * -1 for e in coming}
+    return _changes(members, before, after, merged, parents)
 
 
 def _heirs(overlap: Counter[tuple[int, int]], clusters: Integers) -> dict[int, int]:

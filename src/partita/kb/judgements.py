@@ -1,55 +1,151 @@
-"""What humans say of pairs of fragments, and how the posterior comes to obey it.
+"""What humans say of fragments and entities, and how the posterior comes to obey it.
 
-What they say is a *judgement*: confirm, separate or unsure. The first two give the sampler a *constraint*,
-must-link or cannot-link, while both fragments are present; the judgement itself outlives them.
+What they say is a *judgement*: confirm, separate, split or unsure. One about an entity is about all fragments that it
+has at that time. All but the last give the sampler *constraints* while the fragments are present; the judgement itself
+outlives them.
 """
 
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
+from itertools import chain, combinations
 
 from sqlalchemy import Connection
 
 from partita._core.typing import Integers
-from partita.kb.queries.answers import two_fragments
+from partita.kb.clustering import Before
+from partita.kb.queries.answers import entity, fragments_meant
 from partita.kb.session import Session
 from partita.kb.store import judgements as rows
-from partita.kb.store.fragments import numbers_of
+from partita.kb.store.fragments import all_of, numbers_of
 from partita.kb.store.journal import Journal
+from partita.models.records.folding import folded
+from partita.models.records.fragments import as_text
 from partita.smc.state.constraints import constraints_from
 
 
 def judge(session: Session, kind: str, a: str, b: str, user: str | None) -> int:
     """Record that a user confirms, separates or is unsure of two fragments, or entities; its number."""
     with session.changing() as journal:
-        connection = session.connection
-        first, second = two_fragments(connection, a, b)
-        judgement = rows.write(connection, kind, first, second, user or current_user(), journal.at)
-        journal.note(rows.KINDS[kind], judgement=judgement, first=first, second=second)
-        if kind != "unsure":
-            if not are_possible(connection):
-                raise ValueError(contradiction(connection, judgement, kind, first, second))
-            number = numbers_of(connection, (first, second))
-            outcome = session.constrain([(number[first], number[second])])
-            journal.record(outcome, judgement=judgement)
+        named, sides = two_sides(session.connection, a, b)
+        return record(session, journal, kind, named, sides, user)
+
+
+def two_sides(connection: Connection, a: str, b: str) -> tuple[tuple[str, str], list[list[str]]]:
+    """What two ids of fragments or entities are called, and the fragments that are meant.
+
+    A fragment beside its own entity is one beside the others of it.
+    """
+    (first, one), (second, two) = (fragments_meant(connection, id) for id in (a, b))
+    if set(one) <= set(two):
+        two = [id for id in two if id not in one]
+    one = [id for id in one if id not in two]
+    if not one or not two:
+        same = f"the same fragment, {first!r}" if a == first else f"the same entity, {first}"
+        raise ValueError(f"{a!r} and {b!r} are {same}")
+    return (first, second), [one, two]
+
+
+def record(
+    session: Session,
+    journal: Journal,
+    kind: str,
+    named: tuple[str, str],
+    sides: list[list[str]],
+    user: str | None,
+) -> int:
+    """Write a judgement down and let the posterior obey it; ValueError if it contradicts others."""
+    connection = session.connection
+    judgement = rows.write(connection, kind, named, sides, user or current_user(), journal.at)
+    journal.note(rows.KINDS[kind], judgement=judgement, first=named[0], second=named[1])
+    if kind == "unsure":
+        return judgement
+    if not are_possible(connection):
+        raise ValueError(contradiction(connection, judgement, kind, named, sides))
+    number = numbers_of(connection, chain(*sides))
+    touched = [[number[id] for id in chain(*sides)]]
+    outcome, before = session.live.judge(*rows.constraints(connection), touched)
+    rows.remember(connection, judgement, before)
+    journal.record(outcome, judgement=judgement)
     return judgement
 
 
-def undo(session: Session, judgement: int, user: str | None) -> None:
-    """Take a judgement back; the posterior is what it would have been without."""
+def undo(session: Session, judgement: int | None, user: str | None) -> int:
+    """Take a judgement back, the last one unless it is named; returns its number."""
     with session.changing() as journal:
         connection = session.connection
-        row = rows.find(connection, judgement)
-        if row is None:
-            raise KeyError(f"there is no judgement {judgement}")
+        if judgement is None:
+            judgement = rows.last_standing(connection)
+        row = None if judgement is None else rows.find(connection, judgement)
+        if judgement is None or row is None:
+            raise KeyError(
+                "there is no judgement to undo" if judgement is None else f"there is no judgement {judgement}"
+            )
         if row.undone_at is not None:
             raise ValueError(f"judgement {judgement} was undone already, by {row.undone_by}")
         rows.mark_undone(connection, judgement, user or current_user(), journal.at)
         journal.note("undone", judgement=judgement)
-        number = numbers_of(connection, (row.first, row.second))
-        if row.kind != "unsure" and len(number) == 2:
-            outcome = session.constrain([(number[row.first], number[row.second])])
+        if row.kind == "unsure":
+            return judgement
+        sides = rows.sides_of(connection, [judgement])[judgement]
+        touched = sorted(numbers_of(connection, chain(*sides)).values())
+        if len(touched) > 1:
+            kept = rows.remembered(connection, judgement)
+            before = None if kept is None else Before(*kept)
+            outcome = session.live.take_back(*rows.constraints(connection), [touched], before)
             journal.record(outcome, undone=judgement)
+    return judgement
+
+
+# ---------------------------------------------------------------------- cuts inside an entity
+
+
+def split(session: Session, id: str, by: str | None, leaving: Sequence[str], user: str | None) -> int:
+    """Divide an entity: by the values of an attribute, or into those that leave and those that stay; its number."""
+    if (by is None) == (not leaving):
+        raise ValueError("say how to split: by an attribute, or the fragments that leave")
+    with session.changing() as journal:
+        connection = session.connection
+        found = entity(connection, id, None)
+        if by is None:
+            strangers = [each for each in leaving if each not in found.fragments]
+            if strangers:
+                raise ValueError(f"fragment {strangers[0]!r} is not of {found.id}, so it cannot leave it")
+            sides = [[each for each in found.fragments if each not in leaving], list(dict.fromkeys(leaving))]
+            if not sides[0]:
+                raise ValueError(f"all fragments of {found.id} would leave it: name those of one part only")
+            return record(session, journal, "split", (found.id, ", ".join(sides[1])), sides, user)
+        sides = parts_by(connection, found.id, found.fragments, by)
+        return record(session, journal, "split", (found.id, f"by {by}"), sides, user)
+
+
+def parts_by(connection: Connection, named: str, ids: Sequence[str], attribute: str) -> list[list[str]]:
+    """Fragments that have a value of an attribute in common, directly or through others; those without are left out."""
+    parts: list[tuple[set[str], list[str]]] = []
+    known: set[str] = set()
+    for fragment in all_of(connection, ids):
+        known |= fragment.properties.keys()
+        values = {folded(as_text(value)) for value in fragment.properties.get(attribute, [])}
+        if not values:
+            continue
+        alike = [part for part in parts if part[0] & values]
+        joined = (
+            values.union(*(part[0] for part in alike)),
+            [*chain(*(part[1] for part in alike)), fragment.id],
+        )
+        parts = [part for part in parts if part not in alike] + [joined]
+    if len(parts) > 1:
+        return [members for _, members in parts]
+    if not parts:
+        there = ", ".join(sorted(known))
+        raise ValueError(f"no fragment of {named} says anything of {attribute!r}; they have {there}")
+    raise ValueError(
+        f"all fragments of {named} that say something of {attribute!r} say the same: nothing to split"
+    )
+
+
+# ---------------------------------------------------------------------- as fragments come and go
 
 
 def release(session: Session, id: str) -> list[int]:
@@ -65,14 +161,18 @@ def release(session: Session, id: str) -> list[int]:
 
 def constrain_again(session: Session, journal: Journal, ids: set[str]) -> None:
     """Where fragments have come that were judged before, let the posterior obey that again."""
-    if any(row.first in ids or row.second in ids for row in rows.standing(session.connection)):
+    if any(not ids.isdisjoint(row.fragments) for row in rows.standing(session.connection)):
         journal.record(session.constrain(), judged_before=True)
 
 
 def answers(session: Session, numbers: Integers) -> list[tuple[int, int, bool]]:
-    """What is judged of fragments of these numbers, by their places: whether they are of the same thing."""
+    """What is judged of fragments of these numbers, by their places: whether they are of the same thing.
+
+    Of two sides that are different things one pair is given: that is one answer, however large they are.
+    """
     place = {number: k for k, number in enumerate(numbers.tolist())}
-    together, apart = rows.constraints(session.connection)
+    together, cuts = rows.constraints(session.connection)
+    apart = [(one[0], other[0]) for sides in cuts for one, other in combinations(sides, 2)]
     return [
         (place[a], place[b], same) for same, pairs in ((True, together), (False, apart)) for a, b in pairs
     ]
@@ -83,29 +183,29 @@ def answers(session: Session, numbers: Integers) -> list[tuple[int, int, bool]]:
 
 def are_possible(connection: Connection) -> bool:
     """Whether the judgements agree with one another, those of fragments that are gone for now as well."""
-    place: dict[str, int] = {}
-    pairs: dict[str, rows.Pairs] = {kind: [] for kind in rows.KINDS}
-    for row in rows.standing(connection):
-        first, second = (place.setdefault(id, len(place)) for id in (row.first, row.second))
-        pairs[row.kind].append((first, second))
+    found = rows.standing(connection)
+    place = {id: k for k, id in enumerate(dict.fromkeys(id for row in found for id in row.fragments))}
     try:
-        constraints_from(pairs["confirm"], pairs["separate"])
+        constraints_from(*rows.as_constraints(found, place))
     except ValueError:
         return False
     return True
 
 
-def contradiction(connection: Connection, number: int, kind: str, first: str, second: str) -> str:
+def contradiction(
+    connection: Connection, number: int, kind: str, named: tuple[str, str], sides: list[list[str]]
+) -> str:
     """Why a judgement cannot be, and which others stand against it."""
-    opposite = "separate" if kind == "confirm" else "confirm"
+    concerned = set(chain(*sides))
     listed = ", ".join(
         f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
         for row in rows.standing(connection)
         if row.number != number
         and row.kind != "unsure"
-        and (row.kind == opposite or {row.first, row.second} & {first, second})
+        and ((row.kind == "confirm") != (kind == "confirm") or not concerned.isdisjoint(row.fragments))
     )
-    return f"cannot {kind} {first!r} and {second!r}: it contradicts earlier judgements; undo one of {listed}"
+    said = f"{kind} {named[0]!r} and {named[1]!r}"
+    return f"cannot {said}: it contradicts earlier judgements; undo one of {listed}"
 
 
 def current_user() -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import combinations, islice, product
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +36,7 @@ from partita.models.records.record import Record
 from partita.smc.engine import Diagnostics
 
 BATCH = 500  # fragments of one transaction
+JUDGED = 1000  # pairs of fragments of one judgement that are not asked about again
 
 
 class KnowledgeBase:
@@ -132,6 +134,8 @@ class KnowledgeBase:
     def confirm(self, a: str, b: str, *, user: str | None = None) -> int:
         """Say that two fragments, or entities, are of the same thing; the posterior conditions on it.
 
+        Of an entity it is said of all fragments that it has at present.
+
         Returns
         -------
         int
@@ -147,9 +151,34 @@ class KnowledgeBase:
         """Say that one cannot tell, so that :meth:`uncertain` does not ask again; changes nothing else."""
         return judgements.judge(self._session, "unsure", a, b, user)
 
-    def undo(self, judgement: int, *, user: str | None = None) -> None:
-        """Take a judgement back; the posterior is what it would have been without."""
-        judgements.undo(self._session, judgement, user)
+    def split(
+        self, entity: str, fragments: Sequence[str] = (), *, by: str | None = None, user: str | None = None
+    ) -> int:
+        """Say that an entity is several things; the posterior conditions on it.
+
+        Parameters
+        ----------
+        entity : str
+        fragments : sequence of str
+            Those that are of another thing than the rest.
+        by : str
+            An attribute, instead of them: fragments of which it has different values are of different things.
+            Those that say nothing of it go where they fit best.
+
+        Returns
+        -------
+        int
+            The judgement's number, for :meth:`undo`.
+        """
+        return judgements.split(self._session, entity, by, fragments, user)
+
+    def undo(self, judgement: int | None = None, *, user: str | None = None) -> int:
+        """Take a judgement back, the last one unless it is named; returns its number.
+
+        If nothing has changed there since, everything is as it was before, ids of entities as well; otherwise
+        the posterior is what it would have been without.
+        """
+        return judgements.undo(self._session, judgement, user)
 
     # ------------------------------------------------------------------ asking the tables
 
@@ -228,7 +257,12 @@ class KnowledgeBase:
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""
         with self._session.asking() as (connection, clustering):
-            judged = {frozenset((row.first, row.second)) for row in standing(connection)}
+            judged = {
+                frozenset(pair)
+                for row in standing(connection)
+                for one, other in combinations(row.sides, 2)
+                for pair in islice(product(one, other), JUDGED)
+            }
             return questions(connection, clustering, judged, whole("limit", limit, 1))
 
     def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
 from partita._core.typing import Integers
-from partita.kb.clustering import Clustering, Outcome
+from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.names import Names
 from partita.kb.store import fragments, judgements, sampler, tables
@@ -199,13 +200,15 @@ class Session:
         network = None if kept is None else Network(**kept)
         return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
 
-    def constrain(self, touched: judgements.Pairs | None = None, without: str | None = None) -> Outcome:
-        """Let the posterior obey the judgements that count, but for those of the fragment ``without``.
+    def constrain(self, touched: Touched | None = None, without: str | None = None) -> Outcome:
+        """Let the posterior obey the judgements that count, but for what they say of the fragment ``without``.
 
-        ``touched`` are the pairs, by number, for which that is new: all that are judged unless given.
+        ``touched`` are the fragments, by number, for which that is new: all that are judged unless given.
         """
-        together, apart = judgements.constraints(self.connection, without)
-        return self.live.constrain(together, apart, together + apart if touched is None else touched)
+        together, cuts = judgements.constraints(self.connection, without)
+        if touched is None:
+            touched = [*together, *(list(chain(*sides)) for sides in cuts)]
+        return self.live.constrain(together, cuts, touched)
 
 
 # ---------------------------------------------------------------------- opening

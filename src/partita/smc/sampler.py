@@ -214,13 +214,11 @@ class SplitSMC(Clusterer):
             raise ValueError("constrain needs exact weights, and so greedy resampling")
         present = engine.present
         given = (("together", together), ("apart", apart))
-        constraints = constraints_from(
-            *(present[checked_pairs(name, pairs, len(present))].tolist() for name, pairs in given)
-        )
+        bound, cut = (present[checked_pairs(name, pairs, len(present))].tolist() for name, pairs in given)
+        constraints = constraints_from(bound, [([x], [y]) for x, y in cut])
         changed = set(chain(*pairs_of(engine.constraints))) ^ set(chain(*pairs_of(constraints)))
-        touched = np.array(sorted(changed), np.int64).reshape(-1, 2)
         with engine.changing(long=True):
-            constrain(engine, constraints, touched)
+            constrain(engine, constraints, sorted(changed))
         return self
 
     def remove(self, i: int) -> Self:

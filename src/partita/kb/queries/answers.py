@@ -64,15 +64,27 @@ class Found(Answer):
 
 @dataclass(frozen=True)
 class Event(Answer):
-    """Something that has happened."""
+    """Something that has happened.
+
+    Who keeps an account of which fragment is of which entity, and lets every event take its ``fragments`` to
+    ``to_entity``, has the entities as they are.
+    """
 
     number: int
     at: str
     kind: str
     entity: str | None
     other: str | None
-    fragment: str | None
+    fragment: str | None  # that caused it
+    fragments: list[str]  # that it took from one entity to another
+    from_entity: str | None  # None: they are new
+    to_entity: str | None  # None: they are gone
     detail: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON can hold it; where fragments went as ``from`` and ``to``."""
+        found = super().as_dict()
+        return {{"from_entity": "from", "to_entity": "to"}.get(key, key): found[key] for key in found}
 
 
 @dataclass(frozen=True)
@@ -237,6 +249,17 @@ def surest_fragment(connection: Connection, id: str) -> str:
     return str(connection.scalar(query.limit(1)))
 
 
+def fragments_meant(connection: Connection, id: str) -> tuple[str, list[str]]:
+    """What an id of a fragment or an entity stands for: what it is called, and the fragments."""
+    if numbers_of(connection, [id]):
+        return id, [id]
+    try:
+        found = entity(connection, id, None)
+    except KeyError:
+        raise KeyError(no_fragment(connection, id)) from None
+    return found.id, found.fragments
+
+
 def two_fragments(connection: Connection, a: str, b: str) -> tuple[str, str]:
     """The ids of two fragments, each named by its own id or by an entity; ValueError if they are the same."""
     first, second = (fragment_meant(connection, id) for id in (a, b))
@@ -282,18 +305,34 @@ def events(
     if entity is not None:
         number = entity_number(connection, entity)
         query = query.where((table.c.entity == number) | (table.c.other == number))
-    return [
-        Event(
-            number=row.number,
-            at=row.at,
-            kind=row.kind,
-            entity=entity_id(row.entity),
-            other=entity_id(row.other),
-            fragment=row.fragment,
-            detail=json.loads(row.detail or "{}"),
-        )
-        for row in connection.execute(query)
-    ]
+    return [as_event(row) for row in connection.execute(query)]
+
+
+def as_event(row: Any) -> Event:
+    """A row of the table of events."""
+    entity, other = entity_id(row.entity), entity_id(row.other)
+    ways = {
+        "created": (None, entity),
+        "joined": (None, entity),
+        "moved": (other, entity),
+        "merged": (other, entity),
+        "split": (entity, other),
+        "left": (entity, None),
+        "updated": (entity, entity),
+    }
+    way = ways.get(row.kind, (None, None))
+    return Event(
+        number=row.number,
+        at=row.at,
+        kind=row.kind,
+        entity=entity,
+        other=other,
+        fragment=row.fragment,
+        fragments=json.loads(row.fragments or "[]"),
+        from_entity=way[0],
+        to_entity=way[1],
+        detail=json.loads(row.detail or "{}"),
+    )
 
 
 def judgements(connection: Connection) -> list[Judgement]:

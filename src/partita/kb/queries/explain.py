@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from partita.kb.store.judgements import standing
 from partita.models.records.record import OTHER, Record
 from partita.smc.moves.constrain import explore
 from partita.smc.reading.particles import partitions
-from partita.smc.state.constraints import constraints_from, pairs_of
+from partita.smc.state.constraints import constraints_from, said_by
 
 PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
 NETWORK = "language model"  # what it says beyond the steps before
@@ -140,10 +141,10 @@ def alternative(
     engine: Any, slots: list[int], a: int, b: int, together: bool, generator: np.random.Generator
 ) -> tuple[frozenset[Cluster], Floats]:
     """The best clustering of a kind that the particles do not hold, and its score."""
-    pairs = pairs_of(engine.constraints)
-    extra = ([(a, b)], []) if together else ([], [(a, b)])
+    said = said_by(engine.constraints)
+    extra: tuple[list[Any], list[Any]] = ([(a, b)], []) if together else ([], [[[a], [b]]])
     try:
-        constraints = constraints_from(*(known + more for known, more in zip(pairs, extra, strict=True)))
+        constraints = constraints_from(*(known + more for known, more in zip(said, extra, strict=True)))
     except ValueError:  # a judgement rules it out; this is what would be without it
         constraints = constraints_from(*extra)
     found = explore(engine, slots, constraints, generator)
@@ -247,23 +248,23 @@ def named(clustering: Clustering, clusters: Iterable[Cluster], ids: dict[int, st
 
 def deciding(connection: Connection, clustering: Clustering, a: int, b: int) -> list[int]:
     """The judgements that make two fragments be together, or apart."""
-    together, apart = pairs_of(clustering.engine.constraints)
-    free = pairs_of(constraints_from(together, []))[0]
-    groups = {x: x for pair in (*together, *apart) for x in pair}
-    groups |= {x: first for first, x in free}
-    if a not in groups or b not in groups:
+    together, cuts = said_by(clustering.engine.constraints)
+    group = {x: x for pair in together for x in pair} | {x: first for first, x in together}
+    own = [group.get(x, x) for x in (a, b)]
+    sides = [{group.get(x, x): k for k, side in enumerate(cut) for x in side} for cut in cuts]
+    apart = any(own[0] in side and own[1] in side and side[own[0]] != side[own[1]] for side in sides)
+    if own[0] != own[1] and not apart:
         return []
-    pairs = {frozenset((groups[x], groups[y])) for x, y in apart}
-    own = {groups[a], groups[b]}
-    if len(own) > 1 and frozenset(own) not in pairs:
-        return []
-    places = {int(number): x for x, number in enumerate(clustering.numbers)}
     rows = [row for row in standing(connection) if row.kind != "unsure"]
-    numbers = numbers_of(connection, {id for row in rows for id in (row.first, row.second)})
+    numbers = numbers_of(connection, {id for row in rows for id in row.fragments})
     found = []
     for row in rows:
-        if row.first in numbers and row.second in numbers:
-            reached = {groups[places[numbers[id]]] for id in (row.first, row.second)}
-            if reached == own:
-                found.append(int(row.number))
+        places = [[clustering.place(numbers[id]) for id in side if id in numbers] for side in row.sides]
+        reached = [{group.get(x, x) for x in side} for side in places]
+        if row.kind == "confirm":
+            decides = own[0] == own[1] and sum(map(len, places)) > 1 and own[0] in set().union(*reached)
+        else:
+            decides = any({own[0]} <= one and {own[1]} <= other for one, other in permutations(reached, 2))
+        if decides:
+            found.append(row.number)
     return found

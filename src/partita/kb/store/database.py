@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
@@ -24,7 +24,6 @@ from partita.kb.store.tables import about
 
 PATIENCE = 30  # seconds that a writer waits for another
 MANY = 500  # parameters of one statement
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}  # from a version of the tables to the next
 
 
 class StoreError(Exception):
@@ -193,6 +192,19 @@ def is_ready(connection: Connection, name: str, create: bool) -> bool:
     if not create:
         raise StoreError(f"there is no knowledge base in {name}")
     return False
+
+
+def to_version_2(connection: Connection) -> None:
+    """Judgements may be about many fragments, and events name those that they move."""
+    connection.execute(text("ALTER TABLE events ADD COLUMN fragments TEXT"))
+    tables.metadata.create_all(connection, [tables.judged, tables.undoing])
+    for row in connection.execute(select(tables.judgements)).all():
+        sides = [{"judgement": row.number, "side": k, "place": 0} for k in (0, 1)]
+        both = [side | {"fragment": id} for side, id in zip(sides, (row.first, row.second), strict=True)]
+        connection.execute(insert(tables.judged), both)
+
+
+MIGRATIONS = {1: to_version_2}  # from a version of the tables to the next
 
 
 def prepare(connection: Connection) -> None:

@@ -86,6 +86,15 @@ def all_present(connection: Connection) -> tuple[Integers, list[Fragment]]:
     return numbers, [Fragment(row.id, None, json.loads(row.properties)) for row in rows]
 
 
+def all_of(connection: Connection, ids: Iterable[str]) -> list[Fragment]:
+    """Those of some fragments that are present, in order of their numbers."""
+    query = select(fragments.c.number, fragments.c.id, fragments.c.source, fragments.c.properties).where(
+        present
+    )
+    rows = sorted(select_all(connection, query, fragments.c.id, ids), key=lambda row: row.number)
+    return [Fragment(row.id, row.source, json.loads(row.properties)) for row in rows]
+
+
 def properties_of(connection: Connection, numbers: Sequence[int]) -> list[dict[str, list[Any]]]:
     """What fragments say, in the order of the numbers given; KeyError, TypeError or ValueError if damaged."""
     query = select(fragments.c.number, fragments.c.properties)

@@ -7,17 +7,19 @@ transaction has a *journal*, which records what happens and writes all of it at 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.store.database import delete_all, insert_all
+from partita.kb.store.fragments import ids_of
 from partita.kb.store.tables import entities, events, members
 
 DIGITS = 4  # of probabilities
@@ -83,6 +85,27 @@ class Register(dict[int, Entry]):
         return entry.names
 
 
+def moved_by(outcome: Outcome) -> list[list[int]]:
+    """Of each change the fragments, by number, that it takes from one entity to another, in ascending order."""
+    own = {(change.member, change.kind) for change in outcome.changes if change.member != NOBODY}
+    singly = {member for member, kind in own if kind == "moved"}
+    ways: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, before, after in outcome.moves:
+        if number not in singly:
+            ways[before, after].append(number)
+    found = []
+    for change in outcome.changes:
+        if change.member != NOBODY:
+            found.append([change.member])
+        elif change.kind == "merged":
+            found.append(sorted(ways[change.other, change.entity]))
+        elif change.kind == "split":
+            found.append(sorted(ways[change.entity, change.other]))
+        else:
+            found.append([])
+    return found
+
+
 class Journal:
     """What happens in one transaction.
 
@@ -114,6 +137,7 @@ class Journal:
         self._past: list[dict[str, Any]] = []  # memberships that began and ended within this transaction
         self._ended: dict[int, int] = {}  # when the membership that the table has of a fragment ended
         self._touched: set[int] = set()  # entities
+        self._ids: dict[int, str] = {}  # of fragments, by number, as far as they were mentioned
         self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
 
     @property
@@ -135,14 +159,26 @@ class Journal:
         if not outcome.changes and not outcome.moves:
             return
         moment = self.next_event
-        for change in outcome.changes:
-            self._change(change, moment, fragment, detail)
+        for entity in outcome.revived:
+            self._revive(entity)
+        if fragment is not None and outcome.fragment != NOBODY:
+            self._ids[outcome.fragment] = fragment
+        moved = moved_by(outcome)
+        for change, numbers in zip(outcome.changes, moved, strict=True):
+            self._change(change, moment, fragment, detail, numbers)
         for number, before, after in outcome.moves:
             self._move(number, before, after, moment)
         for entity in dict.fromkeys(e for _, *pair in outcome.moves for e in pair if e != NOBODY):
             self._rename(entity, moment, fragment)
 
-    def _change(self, change: Change, moment: int, fragment: str | None, detail: dict[str, Any]) -> None:
+    def _revive(self, entity: int) -> None:
+        """Let an entity that had ended have fragments again, under the name that it had."""
+        row = self._connection.execute(select(entities).where(entities.c.number == entity)).one()
+        self._register[entity] = Entry(row.created, row.name)
+
+    def _change(
+        self, change: Change, moment: int, fragment: str | None, detail: dict[str, Any], numbers: list[int]
+    ) -> None:
         kind, entity, other, _ = change
         for number in (entity, other):
             if number != NOBODY and number not in self._register:
@@ -153,7 +189,7 @@ class Journal:
         elif kind == "emptied":
             self._register[entity].ended, self._register[entity].name = moment, None
         self._touched |= {entity, other} - {NOBODY}
-        self._event(kind, entity, None if other == NOBODY else other, fragment, detail)
+        self._event(kind, entity, None if other == NOBODY else other, fragment, detail, numbers)
 
     def _move(self, number: int, before: int, after: int, moment: int) -> None:
         self._register.move(self._names_of(number), before, after)
@@ -175,21 +211,37 @@ class Journal:
             return
         if entry.created < moment:
             known = [None if each in self.hidden else each for each in (entry.name, name)]
-            self._event("renamed", entity, None, fragment, dict(zip(("from", "to"), known, strict=True)))
+            detail = dict(zip(("from", "to"), known, strict=True))
+            self._event("renamed", entity, None, fragment, detail)
         entry.name = name
 
     def _event(
-        self, kind: str, entity: int | None, other: int | None, fragment: str | None, detail: dict[str, Any]
+        self,
+        kind: str,
+        entity: int | None,
+        other: int | None,
+        fragment: str | None,
+        detail: dict[str, Any],
+        numbers: Sequence[int] = (),
     ) -> None:
         row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
         text = json.dumps(detail, ensure_ascii=False) if detail else None
-        self._events.append(row | {"fragment": fragment, "detail": text})
+        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": text})
         self.next_event += 1
+
+    def _with_ids(self) -> list[dict[str, Any]]:
+        """The events, with the ids of the fragments that they move."""
+        wanted = {number for row in self._events for number in row["fragments"]} - self._ids.keys()
+        ids = self._ids | ids_of(self._connection, np.array(sorted(wanted), np.int64))
+        return [
+            row | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
+            for row in self._events
+        ]
 
     def write(self, probabilities: dict[int, float]) -> None:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
         connection = self._connection
-        insert_all(connection, events, self._events)
+        insert_all(connection, events, self._with_ids())
         if self._ended:
             ended = update(members).where(
                 members.c.fragment == bindparam("number"), members.c.until.is_(None)

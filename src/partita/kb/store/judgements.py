@@ -1,43 +1,100 @@
-"""Judgements as rows of the store: what humans said of pairs of fragments, and the constraints it gives."""
+"""Judgements as rows of the store: what humans said of fragments, and the constraints it gives.
+
+A judgement has *sides*, lists of fragments: those that it confirms are all of one thing, those that it separates
+are of as many things as there are sides, or more. One about two fragments has two sides of one fragment each.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from partita.kb.store.database import check, checksum, insert_all, select_all
 from partita.kb.store.fragments import numbers_of
-from partita.kb.store.tables import judgements
+from partita.kb.store.tables import judged, judgements, undoing
 
-KINDS = {"confirm": "confirmed", "separate": "separated", "unsure": "unsure"}  # with their events
+KINDS = {
+    "confirm": "confirmed",
+    "separate": "separated",
+    "split": "cut",
+    "unsure": "unsure",
+}  # with their events
 
 Pairs = list[tuple[int, int]]
+Cuts = list[list[list[int]]]  # of each the fragments on its sides
 
 
-def standing(connection: Connection) -> list[Any]:
+class Standing(NamedTuple):
+    """A judgement that counts."""
+
+    number: int
+    kind: str
+    first: str
+    second: str
+    user: str
+    sides: list[list[str]]  # ids of fragments
+
+    @property
+    def fragments(self) -> list[str]:
+        """All that it is about."""
+        return list(chain(*self.sides))
+
+
+def standing(connection: Connection) -> list[Standing]:
     """The judgements that count, in order."""
     query = select(judgements).where(judgements.c.undone_at.is_(None)).order_by(judgements.c.number)
-    return list(connection.execute(query))
+    rows = list(connection.execute(query))
+    sides = sides_of(connection, [row.number for row in rows])
+    return [
+        Standing(row.number, row.kind, row.first, row.second, row.user, sides[row.number]) for row in rows
+    ]
 
 
-def constraints(connection: Connection, without: str | None = None) -> tuple[Pairs, Pairs]:
-    """The pairs of fragments present that must be together, and those that must be apart, by number.
+def sides_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[list[str]]]:
+    """The fragments on the sides of some judgements."""
+    found: dict[int, dict[int, list[str]]] = {number: defaultdict(list) for number in numbers}
+    query = select(judged).order_by(judged.c.judgement, judged.c.side, judged.c.place)
+    for row in select_all(connection, query, judged.c.judgement, numbers):
+        found[row.judgement][row.side].append(row.fragment)
+    return {number: list(sides.values()) for number, sides in found.items()}
 
-    ``without`` is a fragment whose judgements are left out.
+
+def as_constraints(
+    rows: Sequence[Standing], place: dict[str, int], without: str | None = None
+) -> tuple[Pairs, Cuts]:
+    """The pairs that must be together, and the cuts, by the places of fragments; those without one are left out."""
+    together: Pairs = []
+    cuts: Cuts = []
+    for row in rows:
+        sides = [[place[id] for id in side if id in place and id != without] for side in row.sides]
+        if row.kind == "confirm":
+            together += pairwise(chain(*sides))
+        elif row.kind != "unsure" and sum(map(bool, sides)) > 1:
+            cuts.append([side for side in sides if side])
+    return together, cuts
+
+
+def constraints(connection: Connection, without: str | None = None) -> tuple[Pairs, Cuts]:
+    """The pairs of fragments present that must be together, and the cuts, by number.
+
+    ``without`` is a fragment that is left out.
     """
-    found = [row for row in standing(connection) if without not in (row.first, row.second)]
-    number = numbers_of(connection, {id for row in found for id in (row.first, row.second)})
-    pairs: dict[str, Pairs] = {kind: [] for kind in KINDS}
-    for row in found:
-        if row.first in number and row.second in number:
-            pairs[row.kind].append((number[row.first], number[row.second]))
-    return pairs["confirm"], pairs["separate"]
+    rows = standing(connection)
+    if not rows:
+        return [], []
+    return as_constraints(rows, numbers_of(connection, {id for row in rows for id in row.fragments}), without)
 
 
 def companions(connection: Connection, id: str) -> set[str]:
     """The fragments that one was judged to be together with, or apart from."""
-    judged = [(row.first, row.second) for row in standing(connection) if row.kind != "unsure"]
-    return {other for pair in judged if id in pair for other in pair if other != id}
+    mine = (row.fragments for row in standing(connection) if row.kind != "unsure" and id in row.fragments)
+    return set(chain(*mine)) - {id}
 
 
 def find(connection: Connection, number: int) -> Any:
@@ -45,11 +102,25 @@ def find(connection: Connection, number: int) -> Any:
     return connection.execute(select(judgements).where(judgements.c.number == number)).first()
 
 
-def write(connection: Connection, kind: str, first: str, second: str, user: str, at: str) -> int:
-    """Write a judgement down; returns its number."""
+def last_standing(connection: Connection) -> int | None:
+    """The number of the last judgement that counts; None if none does."""
+    found = connection.scalar(select(func.max(judgements.c.number)).where(judgements.c.undone_at.is_(None)))
+    return None if found is None else int(found)
+
+
+def write(
+    connection: Connection, kind: str, named: tuple[str, str], sides: list[list[str]], user: str, at: str
+) -> int:
+    """Write a judgement down, and what its sides were called; returns its number."""
     number = (connection.scalar(select(func.max(judgements.c.number))) or 0) + 1
-    row = {"number": number, "kind": kind, "first": first, "second": second, "user": user, "at": at}
+    row = {"number": number, "kind": kind, "first": named[0], "second": named[1], "user": user, "at": at}
     connection.execute(insert(judgements), row)
+    members = [
+        {"judgement": number, "side": side, "place": place, "fragment": id}
+        for side, ids in enumerate(sides)
+        for place, id in enumerate(ids)
+    ]
+    insert_all(connection, judged, members)
     return number
 
 
@@ -57,3 +128,21 @@ def mark_undone(connection: Connection, number: int, user: str, at: str) -> None
     """A judgement counts no longer."""
     change = update(judgements).where(judgements.c.number == number)
     connection.execute(change.values(undone_by=user, undone_at=at))
+
+
+# ---------------------------------------------------------------------- what it takes to undo one
+
+
+def remember(connection: Connection, number: int, before: Any) -> None:
+    """Keep what was before a judgement, as JSON can hold it."""
+    body = zlib.compress(json.dumps(before).encode(), 1)
+    connection.execute(insert(undoing), {"judgement": number, "body": body, "checksum": checksum(body)})
+
+
+def remembered(connection: Connection, number: int) -> Any:
+    """What was before a judgement; None if that is not known."""
+    row = connection.execute(select(undoing).where(undoing.c.judgement == number)).first()
+    if row is None:
+        return None
+    check(row.body, row.checksum, f"what was before judgement {number}")
+    return json.loads(zlib.decompress(row.body))

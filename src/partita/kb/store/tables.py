@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 1  # of the tables; ``database.MIGRATIONS`` leads from one to the next
+VERSION = 2  # of the tables; ``database.MIGRATIONS`` leads from one to the next
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")
@@ -99,6 +99,7 @@ events = Table(
     Column("entity", Number),
     Column("other", Number),
     Column("fragment", Text),  # the id of the one that caused it
+    Column("fragments", Text),  # JSON: the ids of those that it took from one entity to another
     Column("detail", Text),
 )
 Index("events_of_entity", events.c.entity)
@@ -107,13 +108,31 @@ judgements = Table(
     "judgements",
     metadata,
     Column("number", Number, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),  # confirm, separate or unsure
-    Column("first", Text, nullable=False),  # ids of fragments
+    Column("kind", Text, nullable=False),  # confirm, separate, split or unsure
+    Column("first", Text, nullable=False),  # what it was said of: fragments, entities, or an attribute
     Column("second", Text, nullable=False),
     Column("user", Text, nullable=False),
     Column("at", Text, nullable=False),
     Column("undone_by", Text),
     Column("undone_at", Text),
+)
+
+judged = Table(  # the fragments that a judgement is about
+    "judged",
+    metadata,
+    Column("judgement", Number, nullable=False),
+    Column("side", Integer, nullable=False),
+    Column("place", Integer, nullable=False),  # among those on its side
+    Column("fragment", Text, nullable=False),  # its id: the judgement outlives it
+)
+Index("judged_fragments", judged.c.judgement)
+
+undoing = Table(  # what was before a judgement; see ``clustering.Before``
+    "undoing",
+    metadata,
+    Column("judgement", Number, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("checksum", BigInteger, nullable=False),
 )
 
 subproblems = Table(  # the sampler's state; see ``clustering.Subproblem``

@@ -257,7 +257,7 @@ def _engine(
 def _constraints(kept: Any, n: int) -> Any:
     """The constraints among n observations, or an error of any kind."""
     together, apart = ([(_whole(x, high=n - 1), _whole(y, high=n - 1)) for x, y in pairs] for pairs in kept)
-    return constraints_from(together, apart)
+    return constraints_from(together, [([x], [y]) for x, y in apart])
 
 
 def _settings(header: dict[str, Any]) -> Settings:

@@ -2,13 +2,14 @@
 
 Of the subproblems that new constraints touch, all that must share a cluster are taken as one. Old particles that
 keep the constraints stay candidates. *Grafts* of those that do not, in which the clusters of observations that must
-be together are joined, and *replays*, in which the observations come again under the constraints, those that have
-some first, are the new ones. The m best of all are kept: exact where m is no less than the number of partitions.
+be together are joined and those that a cut goes through are divided, and *replays*, in which the observations come
+again under the constraints, those that have some first, are the new ones. The m best of all are kept: exact where m
+is no less than the number of partitions.
 """
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,33 +19,40 @@ from partita.smc.moves.install import install
 from partita.smc.moves.refine import run_again
 from partita.smc.moves.rows import best_of, product
 from partita.smc.reading.particles import partitions
-from partita.smc.state.constraints import constraints_among, pairs_of, parts_of
+from partita.smc.state.constraints import constraints_among, parts_of, said_by
 from partita.smc.state.state import new_seed
 
 REPLAYS = 4
 
 
-def constrain(engine: Any, constraints: Any, touched: Integers) -> None:
+def constrain(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -> None:
     """Replace the constraints, and bring the subproblems of the observations ``touched`` in line with them.
 
-    These are observations whose constraints have changed; those that are not in the state are passed over.
+    These are lists of observations that are to be looked at together, for their constraints have changed; those
+    that are not in the state are passed over.
     """
-    before, after = (set(chain(*pairs_of(given))) for given in (engine.constraints, constraints))
+    lifted = statements(engine.constraints) - statements(constraints)
     engine.constraints = constraints
-    found = affected(engine, touched)
+    found = affected(engine, constraints, touched)
     if not found:
         return  # and nothing is drawn: to load constraints is to change nothing
     generator = np.random.default_rng(int(new_seed(engine.state)))
     for subproblems in found:
         together = reconsider(engine, subproblems, generator)
-        if not together and before - after:  # what was ruled out is possible again, in each by itself
+        if not together and lifted:  # what was ruled out is possible again, in each by itself
             for s in subproblems:
                 reconsider(engine, [s], generator)
 
 
-def affected(engine: Any, touched: Integers) -> list[list[int]]:
+def statements(constraints: Any) -> set[Any]:
+    """What constraints say, one by one: pairs that are together, and cuts."""
+    together, cuts = said_by(constraints)
+    return {*together, *(frozenset(map(frozenset, sides)) for sides in cuts)}
+
+
+def affected(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -> list[list[int]]:
     """Lists of subproblems to be taken as one: those of observations touched together, or of one group."""
-    observations, groups, _ = parts_of(engine.constraints)
+    observations, groups, *_ = parts_of(constraints)
     present = set(engine.present.tolist())
     companions: dict[int, list[int]] = {}
     for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
@@ -52,8 +60,8 @@ def affected(engine: Any, touched: Integers) -> list[list[int]]:
             companions.setdefault(group, []).append(x)
     group_of = dict(zip(observations.tolist(), groups.tolist(), strict=True))
     found: list[set[int]] = []
-    for pair in touched.reshape(-1, 2).tolist():
-        reached = {y for x in pair if x in present for y in (x, *companions.get(group_of.get(x, -1), ()))}
+    for some in touched:
+        reached = {y for x in some if x in present for y in (x, *companions.get(group_of.get(x, -1), ()))}
         slots = {engine.subproblem_of(x) for x in reached}
         apart = [other for other in found if not other & slots]
         found = [*apart, slots.union(*(other for other in found if other & slots))] if slots else found
@@ -107,15 +115,19 @@ def explore(
     return Explored(members, labels[best], scores[best], bool(kept.all()), crossing)
 
 
-def conforms(row: Integers, observations: Integers, groups: Integers, apart: Integers) -> bool:
+def conforms(
+    row: Integers, observations: Integers, groups: Integers, starts: Integers, sides: Integers
+) -> bool:
     """Whether a partition, as labels, keeps the constraints."""
     cluster: dict[int, int] = {}
     for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
-        if cluster.setdefault(group, row[x]) != row[x]:
+        if cluster.setdefault(group, int(row[x])) != row[x]:
             return False
+    held: dict[tuple[int, int], int] = {}  # of a cut and a cluster the side
     return all(
-        first not in cluster or second not in cluster or cluster[first] != cluster[second]
-        for first, second in apart.tolist()
+        held.setdefault((cut, label), side) == side
+        for group, label in cluster.items()
+        for cut, side in sides[starts[group] : starts[group + 1]].tolist()
     )
 
 
@@ -126,22 +138,41 @@ def crosses(row: Integers, border: Integers) -> bool:
 
 
 def grafts(
-    engine: Any, members: Integers, labels: Integers, local: tuple[Integers, Integers, Integers]
+    engine: Any, members: Integers, labels: Integers, local: tuple[Integers, ...]
 ) -> list[tuple[Integers, Floats]]:
-    """Partitions in which the clusters of observations that must be together are joined."""
-    observations, groups, _ = local
-    joined = []
-    for row in labels:
-        graft = row.copy()
-        for group in np.unique(groups):
-            held = np.unique(graft[observations[groups == group]])
-            graft[np.isin(graft, held)] = held[0]
-        if conforms(graft, *local):
-            joined.append(graft)
+    """Partitions in which clusters are joined and divided as the constraints have it."""
+    made = [graft(row, *local) for row in labels]
+    joined = [row for row in made if conforms(row, *local)]
     if not joined:
         return []
     rows = np.unique(np.array(joined), axis=0)
     return [(rows, np.array([score_of(engine, members, row) for row in rows]))]
+
+
+def graft(
+    row: Integers, observations: Integers, groups: Integers, starts: Integers, sides: Integers
+) -> Integers:
+    """A partition, as labels, with the clusters of each group joined, and those that a cut goes through divided.
+
+    What is on no side of the cut stays with the largest.
+    """
+    made = row.copy()
+    for group in np.unique(groups):
+        held = np.unique(made[observations[groups == group]])
+        made[np.isin(made, held)] = held[0]
+    size = np.diff(starts)
+    cuts = np.repeat(np.arange(len(size)), size)  # the group of each entry of ``sides``
+    for cut in np.unique(sides[:, 0]):
+        side_of = dict(
+            zip(cuts[sides[:, 0] == cut].tolist(), sides[sides[:, 0] == cut, 1].tolist(), strict=True)
+        )
+        side = np.array([side_of.get(group, -1) for group in groups.tolist()], np.int64)
+        for label in np.unique(made[observations[side >= 0]]):
+            here = (side >= 0) & (made[observations] == label)
+            found, counts = np.unique(side[here], return_counts=True)
+            for leaving in np.delete(found, counts.argmax()):
+                made[observations[here & (side == leaving)]] = made.max() + 1
+    return made
 
 
 def score_of(engine: Any, members: Integers, row: Integers) -> float:

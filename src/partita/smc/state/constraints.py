@@ -5,13 +5,16 @@ where an observation may go: one that must be with another joins its cluster in 
 be apart from another joins none that holds it. As nothing but a new observation ever brings clusters
 together, what conforms to the constraints goes on to do so as data arrive.
 
-Observations that must be together, directly or through others, form a *group*; two groups may have to be
-apart. :mod:`partita.smc.moves.constrain` brings a posterior in line with new constraints.
+Observations that must be together, directly or through others, form a *group*. A *cut* has two or more sides, and
+no cluster may hold observations of several of them: a pair that must be apart is a cut of two sides with one
+observation each, and two entities that are different things are one cut, however large they are.
+:mod:`partita.smc.moves.constrain` brings a posterior in line with new constraints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain, combinations, product
 from typing import Any
 
 import numpy as np
@@ -21,10 +24,16 @@ from numba.experimental import structref
 from partita._core.kernel import inner, kernel
 from partita._core.typing import Integers
 
+Cut = Sequence[Sequence[int]]  # the observations on each of its sides
+
 FIELDS = [
     ("observations", types.int64[::1]),  # those that have constraints, in ascending order
     ("groups", types.int64[::1]),  # the group of each
-    ("apart", types.int64[:, ::1]),  # pairs of groups, each pair both ways round
+    ("starts", types.int64[::1]),  # where the cuts of each group begin, and where those of the last one end
+    (
+        "sides",
+        types.int64[:, ::1],
+    ),  # one group's after the other's, in order of the cuts: a cut, and the side of it
 ]
 
 
@@ -46,26 +55,27 @@ CONSTRAINTS = ConstraintsType(FIELDS)
 
 
 @kernel
-def new_constraints(observations, groups, apart):
+def new_constraints(observations, groups, starts, sides):
     """Constraints from the arrays they consist of."""
     constraints = structref.new(CONSTRAINTS)
-    constraints.observations, constraints.groups, constraints.apart = observations, groups, apart
+    constraints.observations, constraints.groups = observations, groups
+    constraints.starts, constraints.sides = starts, sides
     return constraints
 
 
 @kernel
 def parts_of(constraints):
     """The arrays that constraints consist of."""
-    return constraints.observations, constraints.groups, constraints.apart
+    return constraints.observations, constraints.groups, constraints.starts, constraints.sides
 
 
 def no_constraints() -> Any:
     """Nothing is ruled out."""
-    return new_constraints(np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 2), np.int64))
+    return constraints_from([], [])
 
 
-def constraints_from(together: Iterable[tuple[int, int]], apart: Iterable[tuple[int, int]]) -> Any:
-    """Constraints from pairs of observations; ValueError for a pair that must be both together and apart."""
+def constraints_from(together: Iterable[tuple[int, int]], cuts: Iterable[Cut]) -> Any:
+    """Constraints from pairs that must be together, and cuts; ValueError if that is impossible."""
     group: dict[int, int] = {}
 
     def find(x: int) -> int:
@@ -79,30 +89,44 @@ def constraints_from(together: Iterable[tuple[int, int]], apart: Iterable[tuple[
     for x, y in together:
         first, second = sorted((find(x), find(y)))
         group[second] = first
-    pairs: set[tuple[int, int]] = set()
-    for x, y in apart:
-        first, second = find(x), find(y)
-        if first == second:
-            raise ValueError(f"observations {x} and {y} must be both together and apart")
-        pairs |= {(first, second), (second, first)}
+    held: dict[int, dict[int, int]] = {}  # of each group, by its first observation, its side of each cut
+    for cut, sides in enumerate(cuts):
+        for side, observations in enumerate(sides):
+            for x in observations:
+                if held.setdefault(find(x), {}).setdefault(cut, side) != side:
+                    other = next(y for y in chain(*sides[:side]) if find(y) == find(x))
+                    raise ValueError(f"observations {other} and {x} must be both together and apart")
     observations = np.array(sorted(group), np.int64)
-    groups = np.array([find(x) for x in observations.tolist()], np.int64)
-    return new_constraints(observations, groups, np.array(sorted(pairs), np.int64).reshape(-1, 2))
+    roots, groups = np.unique([find(x) for x in observations.tolist()], return_inverse=True)
+    listed = [sorted(held.get(int(root), {}).items()) for root in roots]
+    starts = np.cumsum([0, *map(len, listed)]).astype(np.int64)
+    flat = np.array(list(chain(*listed)), np.int64).reshape(-1, 2)
+    return new_constraints(observations, groups.astype(np.int64).ravel(), starts, flat)
+
+
+def said_by(constraints: Any) -> tuple[list[tuple[int, int]], list[Cut]]:
+    """As few pairs that are together, and observations of cuts, as say the same."""
+    observations, groups, starts, sides = parts_of(constraints)
+    members = list(zip(observations.tolist(), groups.tolist(), strict=True))
+    first = {group: x for x, group in reversed(members)}
+    together = [(first[group], x) for x, group in members if first[group] != x]
+    cuts: dict[int, dict[int, list[int]]] = {}
+    for group, x in sorted(first.items()):
+        for cut, side in sides[starts[group] : starts[group + 1]].tolist():
+            cuts.setdefault(cut, {}).setdefault(side, []).append(x)
+    return together, [list(found.values()) for _, found in sorted(cuts.items()) if len(found) > 1]
 
 
 def pairs_of(constraints: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """As few pairs as say the same: those that are together, and those that are apart."""
-    observations, groups, apart = parts_of(constraints)
-    members = list(zip(observations.tolist(), groups.tolist(), strict=True))
-    first = {group: x for x, group in reversed(members)}
-    together = [(first[group], x) for x, group in members if first[group] != x]
-    pairs = [(first[a], first[b]) for a, b in apart.tolist() if a < b and a in first and b in first]
-    return together, sorted((min(pair), max(pair)) for pair in pairs)
+    together, cuts = said_by(constraints)
+    crossing = (product(one, other) for sides in cuts for one, other in combinations(sides, 2))
+    return together, sorted({(min(pair), max(pair)) for pair in chain(*crossing)})
 
 
 def constraints_among(constraints: Any, members: Integers) -> Any:
     """The constraints among some observations, by their places in ``members``."""
-    observations, groups, apart = parts_of(constraints)
+    observations, groups, *cuts = parts_of(constraints)
     if not len(observations):
         return constraints
     order = np.argsort(members, kind="stable")
@@ -110,7 +134,7 @@ def constraints_among(constraints: Any, members: Integers) -> Any:
     place[place == len(observations)] = 0
     held = observations[place] == members[order]
     at = np.argsort(order[held], kind="stable")
-    return new_constraints(order[held][at], groups[place[held]][at], apart)
+    return new_constraints(order[held][at], groups[place[held]][at], *cuts)
 
 
 @inner
@@ -129,10 +153,13 @@ def place_of(constraints, x):
 
 @inner
 def must_be_apart(constraints, first, second):
-    """Whether two groups must be apart."""
-    for k in range(constraints.apart.shape[0]):
-        if constraints.apart[k, 0] == first and constraints.apart[k, 1] == second:
+    """Whether two groups must be apart: they are on different sides of a cut."""
+    i, j = constraints.starts[first], constraints.starts[second]
+    while i < constraints.starts[first + 1] and j < constraints.starts[second + 1]:
+        one, other = constraints.sides[i], constraints.sides[j]
+        if one[0] == other[0] and one[1] != other[1]:
             return True
+        i, j = i + (one[0] <= other[0]), j + (other[0] <= one[0])
     return False
 
 
