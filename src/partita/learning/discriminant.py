@@ -11,8 +11,9 @@ share_ab·gap_b, which is symmetric but for chance. The weights are those of the
 w = Σ⁻¹·gap, none below ``LEAST``: of two columns that say the same the better one keeps its weight, equally good ones
 share it, and independent ones have 1 each.
 
-This is for known clusters alone. Where clusters were found, records of one entity that are still apart look like
-strangers that are alike in everything, and no column would count.
+This is for clusters that are known, or of which no more may be joined (:mod:`.dependence`). Where clusters were only
+found, records of one entity that are still apart look like strangers that are alike in everything, and no column would
+count.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 
 from partita._core.typing import Array, Floats, Integers
+from partita.learning.dependence import dependence
 from partita.learning.discriminant import weights_of_known
 from partita.learning.guesses import CORRELATION, REPEATED
 from partita.learning.pairs import (
@@ -160,7 +161,8 @@ class Learner:
         of_kin = np.diag(self.mean_evidence(evidence, *self.kin_of(labels))[1])
         share = np.clip((given - usual) / np.maximum(of_kin - usual, 0.5), 0.0, 1.0)
         share = (alike * share + DOUBT * CORRELATION) / (alike + DOUBT)
-        correlation = 0.5 * (share + share.T)
+        # A city follows from its postcode, but not the other way round; where all may be strangers, that is enough.
+        correlation = 0.5 * (share + share.T) if math.isfinite(limit) else np.maximum(share, share.T)
         silent = self.survey.silent
         correlation[silent], correlation[:, silent] = 0.0, 0.0
         np.fill_diagonal(correlation, 1.0)
@@ -250,6 +252,18 @@ class Learner:
                 confirmed = ~silent & (worth >= LEAST_WORTH) & np.isfinite(worth)
                 return silent & (worth < LEAST_WORTH) & bool(confirmed.any())
             silent[least] = True
+
+    def dependence(self, labels: Integers) -> float:
+        """How much agreement in one attribute tells of that in others, within clusters: see :mod:`.dependence`."""
+        values = np.full((self.n, self.n_attributes), -1)
+        values[self.record[::-1], self.attribute[::-1]] = self.value[::-1]  # the first of several
+        return dependence(values, labels, self.agree)
+
+    def agree(self, a: int, first: Integers, second: Integers) -> Array:
+        """Which values of an attribute agree."""
+        at, n = self.sample.offset[a], self.sample.distinct[a]
+        found: Array = self.sample.levels[at + first * n + second] >= AGREE_FROM
+        return found
 
     @property
     def akin(self) -> float:

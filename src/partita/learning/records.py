@@ -11,8 +11,10 @@ fragments of an entity that are taken for strangers make agreement look common, 
 in one stay together; a family that is taken for a person has nobody left who could show that strangers share an
 address. So the first turn is careful (:func:`.guesses.careful`): it joins only those who agree in nearly everything,
 and learns what strangers have in common. A later one is bold (:func:`.guesses.bold`): it begins with a guess of how
-many records an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. m begins with, and
-stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
+many records an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. Where what it
+joins makes attributes depend on one another (:mod:`.dependence`), families have been joined after all: that turn is
+taken back, and columns have the weights of :mod:`.discriminant`, as if the clusters of the turn before were known.
+m begins with, and stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ SHARED = 30  # fragments that share a value for it to tie them together in a sam
 GUESS = 0.5  # of the others that a record seems to have are its own: most pairs are in a few large entities
 TURNS = 8  # of clustering and learning, at most
 BOLD = 2  # the turn that is bold
+DEPENDENCE = 0.1  # nats a pair by which attributes may come to depend on one another within clusters
 STILL = 0.99  # of the clusters of the turn before, if more is joined; else what is split off would go on splitting
 PARTICLES = 5  # of the sampler that clusters
 MORE = 0.1  # fragments that an entity has beyond those that were found, if nothing is known
@@ -66,11 +69,11 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     if learner.says_one_thing and not any(attribute.family_class for attribute in attributes):
         return of_one_attribute(model, learner, occurrences, mentioned, len(said_by), known.group, everything)
     if everything:
-        found = np.unique(known.group, return_inverse=True)[1]
+        found, certain = np.unique(known.group, return_inverse=True)[1], True
     else:
-        found = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
+        found, certain = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
     share = mentioned / len(said_by)
-    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, everything)
+    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, certain)
 
 
 def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: list[Counter[str]]) -> Learner:
@@ -81,11 +84,14 @@ def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: l
 
 def in_turns(
     model: Any, learner: Learner, sample: list[Any], known: Known, drawn: Array, among: list[Counter[str]]
-) -> Integers:
-    """Clusters of the sample, which is clustered and learnt from in turns."""
+) -> tuple[Integers, bool]:
+    """Clusters of the sample, which is clustered and learnt from in turns; and whether more would be too much.
+
+    It is, if what a turn joins makes attributes depend on one another: then strangers are joined who share things.
+    """
     shares = learner.present.mean(axis=0)
     guess = first_guess(model, learner, among, GUESS * learner.akin)
-    current, found = careful(guess, learner), np.arange(learner.n)
+    current, found, least = careful(guess, learner), np.arange(learner.n), np.inf
     for turn in range(TURNS):
         if turn > 0:
             current = learnt(model, learner, found, drawn, among, learner.n, shares)
@@ -93,9 +99,14 @@ def in_turns(
             current = bold(current, guess)
         sampler = SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn)
         before, found = found, known.clusters(sampler.fit(sample))
+        if turn >= BOLD - 1:
+            dependent = learner.dependence(found)
+            if dependent > least + DEPENDENCE:
+                return before, True
+            least = min(least, dependent)
         if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
-    return found
+    return found, False
 
 
 def counted(said_by: Pairs, n: int) -> list[Counter[str]]:
@@ -133,7 +144,7 @@ def learnt(
     mentioned : float array
         Of each attribute: the share of records that mention it.
     known : bool
-        Whether the clusters are known to be true.
+        Whether pairs of different clusters are known to be strangers.
     """
     names, attributes = model._modelled()
     agreement, weights = learner.prior(labels, known=known)
