@@ -17,6 +17,7 @@ from partita._core.progress import steps
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
+from partita.models.records.arrow import for_an_estimator
 from partita.posterior import Posterior
 from partita.smc.engine import Diagnostics, Engine
 from partita.smc.files import storage

@@ -77,7 +77,7 @@ def with_line_feeds(name: str, stream: BinaryIO, delimiter: str) -> Iterator[byt
     What is held back until the next chunk begins with a line, so that it is known what is quoted.
     """
     field = re.escape(delimiter).encode()
-    quoted = rb'(?:\A|(?<=[\r\n' + field + rb']))\x20*"(?:[^"]|"")*+(?:"|\Z)'
+    quoted = rb"(?:\A|(?<=[\r\n" + field + rb']))\x20*"(?:[^"]|"")*+(?:"|\Z)'
     pattern = re.compile(quoted + rb"|(?P<end>\r\n|\r(?!\Z)|\n)")
     held, line = b"", 1
     while chunk := stream.read(CHUNK):

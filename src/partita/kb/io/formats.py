@@ -25,7 +25,13 @@ FORMATS = {
     "arrow": "feather",
     "ipc": "feather",
 }
-TITLES = {"json": "JSON", "csv": "CSV", "parquet": "Parquet", "xlsx": "an Excel workbook", "feather": "Feather"}
+TITLES = {
+    "json": "JSON",
+    "csv": "CSV",
+    "parquet": "Parquet",
+    "xlsx": "an Excel workbook",
+    "feather": "Feather",
+}
 BINARY = ("parquet", "xlsx", "feather")  # compressed by themselves, and without an encoding
 CHUNK = 2048  # rows
 LONGEST = 1 << 24  # bytes of a line of CSV or of an object of an array
@@ -96,7 +102,7 @@ def is_zipped(path: str | Path) -> bool:
 
 
 def format_of(path: str | Path, named: str | None) -> str:
-    """The format that is named, or that the file's name ends in: "json", "csv", "tsv", "parquet", "xlsx" or "feather"."""
+    """The format that is named, or that the file's name ends in: one of the values of FORMATS."""
     listed = ", ".join(FORMATS)
     if named is not None:
         if named.lower() not in FORMATS:

@@ -105,7 +105,9 @@ def read(
     found = dict.fromkeys(name for path in given for name in _expanded(str(path)))
     encoding = None if encoding is None else checked(encoding)
     hows = {
-        name: How(None if format is None and _is_stream(name) else format_of(name, format), encoding, sheet, note)
+        name: How(
+            None if format is None and _is_stream(name) else format_of(name, format), encoding, sheet, note
+        )
         for name in found
     }
     return (row for name, how in hows.items() for row in _named_rows(name, how))

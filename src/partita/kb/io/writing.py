@@ -64,7 +64,14 @@ def write(
     """
     standard = str(path) == STANDARD
     kind = format_of(path, "json" if standard and format is None else format)
-    writers = {"json": _json, "csv": _csv, "tsv": _tsv, "xlsx": _xlsx, "parquet": _parquet, "feather": _feather}
+    writers = {
+        "json": _json,
+        "csv": _csv,
+        "tsv": _tsv,
+        "xlsx": _xlsx,
+        "parquet": _parquet,
+        "feather": _feather,
+    }
     writer = writers[kind]
     if standard:
         count = writer(rows, columns, sys.stdout.buffer)
@@ -199,7 +206,10 @@ def _feather(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
     def make(typed: duckdb.DuckDBPyRelation, path: Path) -> None:
         reader = typed.to_arrow_reader(BATCH)
         options = ipc.IpcWriteOptions(compression="lz4")
-        with pa.OSFile(str(path), "wb") as whole, ipc.new_file(whole, reader.schema, options=options) as writer:
+        with (
+            pa.OSFile(str(path), "wb") as whole,
+            ipc.new_file(whole, reader.schema, options=options) as writer,
+        ):
             for batch in reader:
                 writer.write_batch(batch)
 

@@ -1,4 +1,4 @@
-"""Tables of others, through Arrow's interface: polars, pyarrow, DuckDB's relations, whatever has ``__arrow_c_stream__``.
+"""Tables of others, through Arrow's interface: polars, pyarrow, DuckDB, whatever has ``__arrow_c_stream__``.
 
 pandas has it too, but its DataFrames are read as they are: columns there may hold values of several types, which
 Arrow refuses, and pyarrow need not be installed for them.
@@ -74,7 +74,9 @@ def _reader(X: Any) -> Any:
 def _is_numeric_frame(X: Any) -> bool:
     """Whether a DataFrame says by itself that it has numbers only, as those of polars do."""
     kinds = getattr(X, "dtypes", None) if hasattr(type(X), "dtypes") else None
-    return isinstance(kinds, list) and all(hasattr(kind, "is_numeric") and kind.is_numeric() for kind in kinds)
+    return isinstance(kinds, list) and all(
+        hasattr(kind, "is_numeric") and kind.is_numeric() for kind in kinds
+    )
 
 
 def _check_names(schema: Any) -> None:

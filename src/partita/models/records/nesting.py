@@ -46,7 +46,9 @@ def _has_mappings(value: Any) -> bool:
 
 def _unfold(place: str, found: dict[Any, Any], name: Any, value: Any, depth: int) -> None:
     if depth > DEEPEST:
-        raise ValueError(f"{place}, attribute {name[:40]!r}…: more than {DEEPEST} mappings within one another")
+        raise ValueError(
+            f"{place}, attribute {name[:40]!r}…: more than {DEEPEST} mappings within one another"
+        )
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):
