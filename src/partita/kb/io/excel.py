@@ -125,9 +125,13 @@ def write_sheet(rows: Iterable[dict[str, Any]], header: Sequence[str], n: int, p
         )
     book = openpyxl().Workbook(write_only=True)
     sheet = book.create_sheet("partita")
-    sheet.append([_cell(sheet, "the header", name, name) for name in header])
-    for number, row in enumerate(rows, 1):
-        sheet.append([_cell(sheet, f"row {number}", name, row.get(name)) for name in header])
+    try:
+        sheet.append([_cell(sheet, "the header", name, name) for name in header])
+        for number, row in enumerate(rows, 1):
+            sheet.append([_cell(sheet, f"row {number}", name, row.get(name)) for name in header])
+    except BaseException:
+        sheet.close()  # or it is written on when its file is gone
+        raise
     book.save(path)
 
 
