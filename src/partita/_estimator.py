@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from partita._core.checks import check_finite
 from partita.models.base import Model, copied, n_features_of
 from partita.models.numeric.gaussian import Gaussian
+from partita.models.records.arrow import for_an_estimator
 from partita.models.records.fragments import are_fragments
 from partita.models.records.record import Record
 
@@ -41,6 +42,7 @@ class Clusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         What are finite floats already need not pass scikit-learn's slower checks.
         """
         model = self._reader() if reset else self.model_
+        X = for_an_estimator(X)
         if isinstance(model, Model) and not model.reads_rows:
             return model.validate(X)
         if reset and are_fragments(X):

@@ -18,6 +18,9 @@ class Format(StrEnum):
     csv = "csv"
     tsv = "tsv"
     parquet = "parquet"
+    xlsx = "xlsx"
+    feather = "feather"
+    arrow = "arrow"
 
 
 class What(StrEnum):
@@ -48,8 +51,8 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="Files of fragments or records: CSV, JSON lines, Parquet, patterns such as 'data/*.csv'; - is "
-        "standard input.",
+        help="Files of fragments or records: CSV, JSON lines, Excel, Parquet, Feather, patterns such as 'data/*.csv'; "
+        "- is standard input.",
         show_default=False,
     ),
 ]
@@ -98,6 +101,21 @@ Ignore = Annotated[
 InputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="Of the data; their names tell, unless given.", show_default=False),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of text, such as windows-1252; found out unless given.",
+        show_default=False,
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet", metavar="NAME", help="Of Excel workbooks; the first unless given.", show_default=False
+    ),
 ]
 OutputFormat = Annotated[
     Format | None,

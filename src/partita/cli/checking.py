@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.input import check_are_data
+from partita.cli.input import Input
 from partita.cli.opening import opened
 from partita.cli.output import console, print_json, refusing
 
@@ -40,6 +40,8 @@ def diagnose(
     id: args.Id = None,
     label: Label = None,
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     records: Annotated[int, typer.Option(min=2, help="How many fragments to look at.")] = 1000,
     json: args.Json = False,
 ) -> None:
@@ -49,7 +51,7 @@ def diagnose(
     seconds an attribute. With --labels also how much truth there is in a nat of evidence.
     """
     with opened(kb) as base:
-        known = None if labels is None else read_truth(labels, id, label, format)
+        known = None if labels is None else read_truth(labels, id, label, format, encoding, sheet)
         found = base.diagnose(known, n_records=records)
     if json:
         print_json(found.as_dict())
@@ -71,13 +73,15 @@ def evaluate(
     loss: Annotated[args.Loss, typer.Option(help="Which clustering to evaluate.")] = args.Loss.map,
     bins: Annotated[int, typer.Option(min=1, help="Of the table of probabilities.")] = 10,
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     json: args.Json = False,
 ) -> None:
     """Say how good the clustering is, where the true entities of some fragments are known."""
     if (truth is None) == (labels is None):
         raise typer.BadParameter("name one file with the true entities of fragments: --labels FILE")
     with opened(kb) as base:
-        known = read_truth(truth or labels or "", id, label, format)
+        known = read_truth(truth or labels or "", id, label, format, encoding, sheet)
         scores, table = base.evaluate(known, loss=loss.value), base.reliability(known, n_bins=bins)
     from partita.terminal import checks
 
@@ -90,13 +94,17 @@ def evaluate(
 # ---------------------------------------------------------------------- helpers
 
 
-def read_truth(path: str, id: str | None, label: str | None, format: args.Format | None) -> dict[str, str]:
+def read_truth(
+    path: str,
+    id: str | None,
+    label: str | None,
+    format: args.Format | None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> dict[str, str]:
     """The true entity of each fragment that a file names, by id."""
-    from partita.kb.io import read
-
-    check_are_data([path])
     found: dict[str, str] = {}
-    for row, fields in read(path, None if format is None else format.value):
+    for row, fields in Input([path], format=format, encoding=encoding, sheet=sheet).rows():
         key = field_of(row, fields, (id,) if id else ("id", "fragment"), "--id")
         true = field_of(row, fields, (label,) if label else LABELS, "--label")
         if key in (None, "") or true in (None, ""):

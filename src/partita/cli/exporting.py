@@ -32,7 +32,7 @@ def export(
     samples: Annotated[int, typer.Option(min=1, help="How many clusterings to draw.")] = 100,
     json: args.Json = False,
 ) -> None:
-    """Write what is known to a file: JSON lines, CSV or Parquet."""
+    """Write what is known to a file: JSON lines, CSV, Excel, Parquet or Feather."""
     check_output(output)
     with opened(kb) as base, progress("writing", None):
         n = base.export(output, what.value, format=output_format(output, format), samples=samples)

@@ -39,6 +39,8 @@ def build(
     source: args.Source = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     particles: Annotated[
         int | None,
         typer.Option(
@@ -68,7 +70,7 @@ def build(
 
     If it is there already, the data are added to it: run an interrupted build again to go on.
     """
-    given = Input(data, id, no_id, source, ignore, format, skip_empty)
+    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
     fragments = given.fragments(reader := given.reader())
     with new_or_opened(output, schema, particles, exact, model) as base:
         done = add_all(base, given, fragments, reader, batch)
@@ -94,6 +96,8 @@ def add(
     source: args.Source = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
     diagnostics: args.Diagnostics = False,
@@ -103,7 +107,7 @@ def add(
 
     A row whose id is known is passed over if it says the same, else it replaces the one before.
     """
-    given = Input(data, id, no_id, source, ignore, format, skip_empty)
+    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
     with opened(kb) as base:
         fragments = given.fragments(reader := given.reader())
         before = base.stats()["events"]

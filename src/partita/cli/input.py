@@ -32,6 +32,9 @@ class Input:
     ignore: list[str] = field(default_factory=list)
     format: Format | None = None
     skip_empty: bool = False
+    encoding: str | None = None
+    sheet: str | None = None
+    _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.id is not None and self.no_id:
@@ -49,7 +52,8 @@ class Input:
         from partita.kb.io import read
 
         check_are_data(self.paths)
-        return read(self.paths, None if self.format is None else self.format.value)
+        named = None if self.format is None else self.format.value
+        return read(self.paths, named, encoding=self.encoding, sheet=self.sheet, note=self._note)
 
     def fragments(self, reader: FragmentReader) -> Iterator[Fragment]:
         """The fragments of all files, of which there must be one; ValueError if there is none."""
@@ -71,6 +75,12 @@ class Input:
                 if n % 1000 == 0:
                     report(n)
         return n
+
+    def _note(self, text: str) -> None:
+        """Say something about a file, once: files may be read twice."""
+        if text not in self._noted:
+            self._noted.add(text)
+            note(f"Note: {text}.")
 
     def _looked_at(self, rows: Iterator[tuple[Any, dict[str, Any]]]) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The same rows; the first of each file is looked at for the usual mistakes."""

@@ -22,6 +22,10 @@ DATA = (
     ".ndjson",
     ".parquet",
     ".pq",
+    ".xlsx",
+    ".feather",
+    ".arrow",
+    ".ipc",
     ".gz",
 )  # names of data, not of stores
 SQLITE = b"SQLite format 3\x00"

@@ -42,10 +42,12 @@ def infer(
     source: args.Source = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     json: args.Json = False,
 ) -> None:
     """Infer a schema from data, as TOML, to be edited and given to build."""
-    text = inferred_from(Input(data, id, no_id, source, ignore, format, skip_empty=True)).to_toml()
+    text = inferred_from(Input(data, id, no_id, source, ignore, format, True, encoding, sheet)).to_toml()
     if output is not None:
         output.write_text(text, encoding="utf-8")
     if json:
@@ -73,10 +75,12 @@ def show(
     source: args.Source = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     json: args.Json = False,
 ) -> None:
     """Say of each attribute its kind, why it has it, and what has been learnt of it."""
-    model = model_of(target, Input([target], id, no_id, source, ignore, format, skip_empty=True))
+    model = model_of(target, Input([target], id, no_id, source, ignore, format, True, encoding, sheet))
     text = "" if model is None else model.to_toml()
     if json:
         found = {"attributes": [], "size": None} if model is None else model.describe().to_json()

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from partita.models.records.fragments import as_plain, check_fragment, is_missing, rows_of
+from partita.models.records.nesting import flattened
 
 Scalar = str | int | float | bool
 ID, SOURCE = "id", "source"  # the usual fields
@@ -75,7 +76,8 @@ def as_fragment(
     ----------
     given : mapping
         If it maps "properties" to a mapping, these are the properties, and what else there is beside them is
-        left out. Otherwise every field is a property but those named below.
+        left out. Otherwise every field is a property but those named below. Mappings among the fields, and among
+        the properties, are flattened, and their fields have dotted names.
     row : int
         Its place, for messages.
     id_field, source_field : str or None
@@ -108,15 +110,22 @@ def as_fragment(
     if not isinstance(nested, Mapping):
         nested = given
         hidden |= {id_field, source_field}
-    found = check_fragment(
-        f"row {row}", {name: values for name, values in nested.items() if name not in hidden}
-    )
+    said = {name: values for name, values in nested.items() if name not in hidden}
+    said = {name: v for name, v in flattened(f"row {row}", said).items() if name not in hidden}
+    found = check_fragment(f"row {row}", said)
     properties = {
         _storable(row, "name", name): [_value(row, name, value) for value in values]
         for name, values in found.items()
     }
     if not properties:
         raise EmptyFragment(f"row {row}: no property says anything; leave it out, or skip empty rows")
+    for name, usual in ((id_field, ID), (source_field, SOURCE)):
+        if name is not None and isinstance(given.get(name), Mapping):
+            raise ValueError(
+                f"row {row}: the field {name!r} has fields of its own, so it is no {usual}; name one of them, "
+                f"such as {name}.{next(iter(given[name]), 'name')} (--{usual})"
+            )
+    given = flattened(f"row {row}", given, kept="properties")
     source = _source(row, _field(row, given, source_field, SOURCE))
     named = _id(row, _field(row, given, id_field, ID))
     return Fragment(named or digest_of(properties, source), source, properties)
@@ -228,7 +237,7 @@ class FragmentReader:
                     raise
                 self.skipped += 1
                 continue
-            if self.id_field is None or is_missing(given.get(self.id_field)):
+            if is_missing(flattened(f"row {row}", given, kept="properties").get(self.id_field)):
                 yield self._numbered(fragment)
             elif self._is_new(fragment, row):
                 yield fragment

@@ -21,6 +21,7 @@ from partita.kb.language import model_named
 from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
 from partita.kb.store.journal import Journal
+from partita.models.records.arrow import is_table
 from partita.models.records.record import Record
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
@@ -60,6 +61,8 @@ def add(session: Session, given: Any, batch: int, progress: Callable[[int], obje
 
 def fragments_of(given: Any) -> Iterator[Fragment]:
     """Fragments as they are, anything else as :func:`as_fragments` reads it."""
+    if is_table(given):
+        return as_fragments(given)
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes):
         if hasattr(given, "columns"):
             return as_fragments(given)

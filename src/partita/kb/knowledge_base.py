@@ -94,8 +94,10 @@ class KnowledgeBase:
 
         Parameters
         ----------
-        fragments : iterable of mappings or Fragments, or a DataFrame
-            ``{"properties": {attribute: [values]}, "id": …, "source": …}``, or flat mappings.
+        fragments : iterable of mappings or Fragments, or a table
+            Of pandas, polars, pyarrow, DuckDB, or anything else with Arrow's interface; or mappings
+            ``{"properties": {attribute: [values]}, "id": …, "source": …}``, or flat ones. Mappings
+            within them are flattened, and have dotted names.
         batch : int
             How many go into one transaction.
         progress : callable
@@ -324,7 +326,7 @@ class KnowledgeBase:
         what : {"entities", "fragments", "ftm", "samples"}
             Entities with their properties; fragments with their entities; entities in the manner of
             FollowTheMoney; clusterings drawn from the posterior.
-        format : {"jsonl", "csv", "parquet"}, optional
+        format : {"jsonl", "csv", "tsv", "xlsx", "parquet", "feather"}, optional
             By the suffix of the path, unless given.
         samples : int
             How many clusterings to draw.

@@ -37,6 +37,7 @@ from partita._core.checks import label_codes
 from partita._core.typing import Array, Floats, Integers
 from partita.models.base import CompiledModel
 from partita.models.numeric.evidence.base import Learner
+from partita.models.records.arrow import for_an_estimator
 from partita.models.registry import learn
 from partita.smc.engine import Engine
 from partita.smc.reading.predict import log_prequential
@@ -180,7 +181,7 @@ def cluster(model: CompiledModel, X: Any, orders: Sequence[Array]) -> tuple[floa
 
 def checked(X: Any) -> Floats:
     """``X`` as a table of finite floats, or a ValueError that says where it is none."""
-    table = np.asarray(X)
+    table = np.asarray(for_an_estimator(X))
     if table.ndim != 2 or table.size == 0:
         raise ValueError(f"X must have rows and columns, its shape is {table.shape}; try X.reshape(-1, 1)")
     try:

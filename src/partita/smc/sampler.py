@@ -17,6 +17,7 @@ from partita._core.progress import steps
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
+from partita.models.records.arrow import for_an_estimator
 from partita.posterior import Posterior
 from partita.smc.engine import Diagnostics, Engine
 from partita.smc.files import storage
@@ -150,7 +151,7 @@ class SplitSMC(Clusterer):
         interrupted has observed none of the rows or some of the first, as ``len(labels_)`` tells.
         Parameters as in :meth:`fit`.
         """
-        first = not hasattr(self, "_engine")
+        first, X = not hasattr(self, "_engine"), for_an_estimator(X)
         if first and self.model is None and np.ndim(X) == 2 and 0 < len(X) < ENOUGH:
             raise ValueError(
                 f"{len(X)} rows are too few to fit a prior to, as model=None asks for: give a model, or "

@@ -114,6 +114,29 @@ def test_values_that_are_plain_as_text():
     }
 
 
+# ---------------------------------------------------------------------- mappings within mappings
+
+
+def test_nested_fields_have_dotted_names():
+    given = {"_id": {"$oid": 7}, "name": "Ada", "at": {"city": "Paris", "geo": {"lat": 1.5}}, "x": {"y": 1}}
+    assert as_fragment(given, 0, "_id.$oid", ignore=["x"]) == Fragment(
+        "7", None, {"name": ["Ada"], "at.city": ["Paris"], "at.geo.lat": [1.5]}
+    )
+    assert "at.city" not in as_fragment(given, 0, "_id.$oid", ignore=["at.city"]).properties
+    reader = FragmentReader("_id.$oid")
+    assert [fragment.id for fragment in reader.read([(1, given), (2, given)])] == ["7"]
+    assert reader.repeated == 1
+
+
+def test_the_nested_form_stays_and_its_properties_are_flattened():
+    given = {
+        "id": "1",
+        "meta": {"by": "x"},
+        "properties": {"name": ["Ada"], "at": [{"city": "Paris"}, "Rome"]},
+    }
+    assert as_fragment(given, 0).properties == {"name": ["Ada"], "at.city": ["Paris"], "at": ["Rome"]}
+
+
 # ---------------------------------------------------------------------- ids
 
 
@@ -125,7 +148,7 @@ def test_ids_are_text(raw, expected):
     assert as_fragment({"id": raw, "name": "Ada"}, 0).id == expected
 
 
-@pytest.mark.parametrize("raw", [True, [1], {"a": 1}, 1.5, b"x"])
+@pytest.mark.parametrize("raw", [True, [1], 1.5, b"x"])
 def test_what_cannot_be_an_id(raw):
     with pytest.raises(ValueError, match="row 4: an id is text or a whole number"):
         as_fragment({"id": raw, "name": "Ada"}, 4)
@@ -152,9 +175,13 @@ def test_digests_are_equal_where_contents_are(first, second, here, there):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"name": {"first": "Ada"}}, "row 3, attribute 'name': must be a value or several, not a mapping"),
+        ({"name": {1: "Ada"}}, "row 3, attribute 'name': attributes are named by text, got 1"),
+        ({"id": {"oid": "7"}, "name": "Ada"}, "row 3: the field 'id' has fields of its own.*id.oid"),
         ({"name": [["Ada"]]}, "row 3, attribute 'name': must be text, a number or a date, not list"),
-        ({"name": [{"first": "Ada"}]}, "row 3, attribute 'name': must be text, a number or a date, not dict"),
+        (
+            {"name": [[{"first": "Ada"}]]},
+            "row 3, attribute 'name': must be text, a number or a date, not list",
+        ),
         ({"name": b"Ada"}, "row 3, attribute 'name': must be text, a number or a date, not bytes"),
         ({"born": float("inf")}, "row 3, attribute 'born': inf is not a number"),
         ({"na\0me": "Ada"}, "row 3: the name 'na.x00me' has a NUL"),
@@ -167,7 +194,7 @@ def test_digests_are_equal_where_contents_are(first, second, here, there):
     ],
 )
 def test_what_cannot_be_a_fragment(given, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         as_fragment(given, 3)
 
 

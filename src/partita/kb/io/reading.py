@@ -1,63 +1,72 @@
-"""Rows from files: JSON lines, arrays of JSON objects, CSV and Parquet, gzipped or not, or standard input.
+"""Rows from files: text in any encoding, gzipped or not, Parquet, Feather, Excel; or from standard input.
 
-DuckDB reads CSV, arrays and Parquet, in chunks. It is told what to expect instead of guessing: its own
-guesses take a file with one bad row for a file with one column, drop lines that begin with "#", and make one
-type of all values of a column. JSON lines are divided by Python, for the numbers of the lines, and come from
-standard input as they are written.
+Here files are found, and it is told from how they begin what they are. What is not plain text in UTF-8 is made that
+in a temporary file, so that the readers of formats have nothing else to know. JSON lines are not: from standard input
+they come as they are written.
 """
 
 from __future__ import annotations
 
-import csv
 import glob
 import gzip
 import io
-import json
 import os
-import re
 import shutil
 import sys
 import tempfile
+import warnings
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, cast
 
-import duckdb
+from partita.kb.io.csv_files import rows_of_csv
+from partita.kb.io.encodings import UTF8, Guess, Utf8, broken, checked, contents_of, marked, read_as, verdict
+from partita.kb.io.excel import rows_of_sheet
+from partita.kb.io.formats import BINARY, STANDARD, TITLES, Row, format_of, is_zipped
+from partita.kb.io.json_files import rows_of_array, rows_of_lines
+from partita.kb.io.tables import rows_of_feather, rows_of_parquet
 
-from partita.kb.io.formats import STANDARD, connect, format_of, is_zipped
+SAMPLE = 4096  # bytes, at most, that tell what a file is
+MAGIC = {
+    b"PAR1": "parquet",
+    b"PK\x03\x04": "xlsx",
+    b"ARROW1": "feather",
+    b"\xff\xff\xff\xff": "feather",  # a stream of Arrow
+}
+REFUSED = {
+    b"\x1f\x8b": "is gzipped, which its name must say (.gz); standard input must not be",
+    b"\xd0\xcf\x11\xe0": "is in the old format .xls, or protected by a password: save it as .xlsx or CSV",
+    b"FEA1": "is Feather of version 1: write it again with a newer pyarrow",
+}
+Rows = Iterator[tuple[Row, dict[str, Any]]]
 
-CHUNK = 2048  # rows
-LONGEST = 1 << 24  # bytes of a line of CSV or of an object of an array
-DELIMITERS = ",;\t|"
-TITLES = {"json": "JSON", "csv": "CSV", "parquet": "Parquet"}
-CSV = """SELECT * FROM read_csv(?, columns = ?, delim = ?, max_line_size = ?,
-    auto_detect = false, header = false, quote = '"', escape = '"', comment = '', skip = 0,
-    null_padding = false, strict_mode = true)"""
-ARRAY = "SELECT * FROM read_json_objects(?, maximum_object_size = ?, format = 'array')"
-# As JSON: Python would need more modules for some types, and everything else reads JSON anyhow.
-PARQUET = 'SELECT to_json("the row") FROM read_parquet(?) AS "the row"'
+
+def warn(text: str) -> None:
+    """Say what is noticed about a file, where nobody else does."""
+    warnings.warn(text, stacklevel=3)
 
 
-class Row(int):
-    """The number of a row, from 1, that names its file in messages; of JSON lines, the number of the line."""
+@dataclass(frozen=True)
+class How:
+    """How a file is to be read."""
 
-    file: str
-
-    def __new__(cls, number: int, file: str) -> Row:
-        row = super().__new__(cls, number)
-        row.file = file
-        return row
-
-    def __str__(self) -> str:
-        return f"{int(self)} of {self.file}"
+    format: str | None
+    encoding: str | None
+    sheet: str | None
+    note: Callable[[str], object]
 
 
 def read(
-    paths: str | Path | Iterable[str | Path], format: str | None = None
-) -> Iterator[tuple[Row, dict[str, Any]]]:
+    paths: str | Path | Iterable[str | Path],
+    format: str | None = None,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    note: Callable[[str], object] = warn,
+) -> Rows:
     """Rows of one or more files, one by one.
 
     Parameters
@@ -67,12 +76,20 @@ def read(
         that is met twice is read once.
     format : str, optional
         "json" for JSON lines or an array of objects, "csv" for text with a header, divided by commas,
-        semicolons, tabs or bars, or "parquet"; otherwise names tell, and of standard input the first byte.
+        semicolons, tabs or bars, "parquet", "xlsx", or "feather"; otherwise names tell, and of standard input the
+        first bytes.
+    encoding : str, optional
+        Of text, such as "windows-1252"; found out unless given.
+    sheet : str, optional
+        Of Excel workbooks; the first one unless given.
+    note : callable
+        Called with what is worth a note: an encoding that was found and is not UTF-8, sheets that are not read. A
+        warning unless given.
 
     Yields
     ------
     row : Row
-        The number of the row in its file, from 1; of JSON lines, the line.
+        The number of the row in its file, from 1; of JSON lines, the line; of a sheet, its number there.
     fields : dict
         In CSV all values are text, and empty ones "".
 
@@ -81,13 +98,19 @@ def read(
     FileNotFoundError, ValueError
         At once if a file is missing, is a folder or has an unknown format; when its turn comes if it cannot
         be read, with its name, the line and the reason.
+    ImportError
+        When its turn comes, if Excel or Feather needs a package that is not there.
     """
     given = [paths] if isinstance(paths, str | Path) else paths
     found = dict.fromkeys(name for path in given for name in _expanded(str(path)))
-    formats = {
-        name: None if format is None and _is_stream(name) else format_of(name, format) for name in found
+    encoding = None if encoding is None else checked(encoding)
+    hows = {
+        name: How(
+            None if format is None and _is_stream(name) else format_of(name, format), encoding, sheet, note
+        )
+        for name in found
     }
-    return (row for name in found for row in _rows(name, formats[name]))
+    return (row for name, how in hows.items() for row in _named_rows(name, how))
 
 
 def _expanded(path: str) -> list[str]:
@@ -109,21 +132,64 @@ def _is_stream(path: str) -> bool:
     return path == STANDARD or not os.path.isfile(path)
 
 
-def _rows(path: str, format: str | None) -> Iterator[tuple[Row, dict[str, Any]]]:
+def _named_rows(path: str, how: How) -> Rows:
     name = "standard input" if path == STANDARD else path
+    try:
+        yield from _rows(name, path, how)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name} is not a whole gzip file: {error}") from error
+
+
+def _rows(name: str, path: str, how: How) -> Rows:
     with ExitStack() as stack:
-        try:
-            stream = _opened(path, stack)
+        stream = _opened(path, stack)
+        start = stream.peek(SAMPLE)[:SAMPLE]
+        kind = _binary_kind(name, start)
+        encoding, line = how.encoding, 1
+        if kind is None:
+            encoding = encoding or _marked(name, start, how)
+            if encoding not in (None, UTF8):
+                stream = io.BufferedReader(Utf8(name, stream, encoding))
             line, start = _start(stream)
-            kind = _kind(name, start, format)
-            if kind == "json" and start.startswith(b"{"):
-                yield from _json_lines(name, stream, line)
-                return
-            if _is_stream(path) or is_zipped(path):  # DuckDB may take half a gzip file for a whole one
-                path = _spooled(stream, stack)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{name} is not a whole gzip file: {error}") from error
-        yield from {"json": _array, "csv": _csv, "parquet": _parquet}[kind](name, path)
+            kind = "lines" if start.startswith(b"{") else "array" if start.startswith(b"[") else "csv"
+        _check_kind(name, kind, start, how)
+        is_plain = encoding in (None, UTF8)
+        if kind != "lines" and (_is_stream(path) or is_zipped(path) or not is_plain):
+            path = _spooled(stream, stack)
+            yield from _rows(name, path, replace(how, encoding=encoding and UTF8))
+        elif kind in BINARY:
+            yield from _binary_rows(name, path, kind, how)
+        elif _is_stream(path) or not is_plain:
+            yield from rows_of_lines(name, stream, line, Guess(name, how.note, encoding is not None))
+        else:
+            yield from _text_rows(name, path, kind, replace(how, encoding=encoding), stream, line)
+
+
+def _text_rows(name: str, path: str, kind: str, how: How, stream: BinaryIO, line: int) -> Rows:
+    """The rows of a file of text, which is in UTF-8 or in what all of it tells."""
+    with ExitStack() as stack:
+        contents = contents_of(_opened(path, stack))
+    encoding = verdict(name, contents) if how.encoding is None else how.encoding
+    if how.encoding is not None and contents.broken:
+        raise broken(name, contents.first, UTF8)
+    if encoding != UTF8:
+        how.note(read_as(name, encoding))
+        yield from _rows(name, path, replace(how, encoding=encoding))
+    elif kind == "lines":
+        yield from rows_of_lines(name, stream, line, Guess(name, how.note, True))
+    elif kind == "array":
+        yield from rows_of_array(name, path)
+    else:
+        yield from rows_of_csv(name, path, contents.ends)
+
+
+def _binary_rows(name: str, path: str, kind: str, how: How) -> Rows:
+    if kind == "xlsx":
+        return rows_of_sheet(name, path, how.sheet, how.note)
+    return rows_of_parquet(name, path) if kind == "parquet" else rows_of_feather(name, path)
+
+
+# ---------------------------------------------------------------------- what a file is
 
 
 def _opened(path: str, stack: ExitStack) -> io.BufferedReader:
@@ -132,6 +198,22 @@ def _opened(path: str, stack: ExitStack) -> io.BufferedReader:
         return stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # one that replaces it
     opener = gzip.open if is_zipped(path) else open
     return cast(io.BufferedReader, stack.enter_context(opener(path, "rb")))
+
+
+def _binary_kind(name: str, start: bytes) -> str | None:
+    """The format of what is no text, or None; ValueError if it is one that cannot be read."""
+    for magic, reason in REFUSED.items():
+        if start.startswith(magic):
+            raise ValueError(f"{name} {reason}")
+    return next((kind for magic, kind in MAGIC.items() if start.startswith(magic)), None)
+
+
+def _marked(name: str, start: bytes, how: How) -> str | None:
+    """The encoding that the first bytes tell."""
+    found = marked(start)
+    if found not in (None, UTF8):
+        how.note(read_as(name, found))
+    return found
 
 
 def _start(stream: io.BufferedReader) -> tuple[int, bytes]:
@@ -144,22 +226,21 @@ def _start(stream: io.BufferedReader) -> tuple[int, bytes]:
     return line, start
 
 
-def _kind(name: str, start: bytes, format: str | None) -> str:
-    """The format, which must be what the first bytes say."""
+def _check_kind(name: str, kind: str, start: bytes, how: How) -> None:
+    """ValueError unless the format is the one that is expected, and what is said of it can be followed."""
     if not start:
         raise ValueError(f"{name} is empty")
-    if start.startswith(b"\x1f\x8b"):
-        raise ValueError(f"{name} is gzipped, which its name must say (.gz); standard input must not be")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{name} is in UTF-16: save it in UTF-8")
-    format = "csv" if format == "tsv" else format
-    seen = "json" if start[:1] in b"{[" else "parquet" if start.startswith(b"PAR1") else "csv"
-    if format is not None and seen != format:
+    seen = kind if kind in (*BINARY, "csv") else "json"
+    expected = "csv" if how.format == "tsv" else how.format
+    if expected is not None and seen != expected:
         raise ValueError(
-            f"{name} is not {TITLES[format]}: it begins with {start.decode(errors='replace')!r}; if it is of "
+            f"{name} is not {TITLES[expected]}: it begins with {start[:16].decode(errors='replace')!r}; if it is of "
             "another format, name that (--format)"
         )
-    return seen
+    if how.encoding is not None and seen in BINARY:
+        raise ValueError(f"{name} is {TITLES[seen]}, which has no encoding to choose: leave --encoding out")
+    if how.sheet is not None and seen != "xlsx":
+        raise ValueError(f"{name} is {TITLES[seen]}, which has no sheets: leave --sheet out")
 
 
 def _spooled(stream: BinaryIO, stack: ExitStack) -> str:
@@ -168,125 +249,3 @@ def _spooled(stream: BinaryIO, stack: ExitStack) -> str:
     shutil.copyfileobj(stream, file)
     file.flush()
     return file.name
-
-
-def _chunks(name: str, query: str, path: str, *options: object) -> Iterator[tuple[Any, ...]]:
-    """What DuckDB makes of a file, a chunk at a time."""
-    place = glob.escape(os.path.abspath(path))  # or DuckDB takes it for a pattern
-    with connect() as connection:
-        try:
-            connection.execute(query, [place, *options])
-            while chunk := connection.fetchmany(CHUNK):
-                yield from chunk
-        except duckdb.Error as error:
-            raise ValueError(_reason(name, str(error))) from error
-
-
-# ---------------------------------------------------------------------- JSON, Parquet
-
-
-def _json_lines(name: str, stream: BinaryIO, start: int) -> Iterator[tuple[Row, dict[str, Any]]]:
-    for number, line in enumerate(stream, start):
-        if not line.isspace():
-            yield Row(number, name), _object(f"{name}, line {number}", line)
-
-
-def _array(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    rows = _chunks(name, ARRAY, path, LONGEST)
-    for number, (text,) in enumerate(rows, 1):
-        yield Row(number, name), _object(f"{name}, object {number}", text)
-
-
-def _parquet(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    for number, (text,) in enumerate(_chunks(name, PARQUET, path), 1):
-        yield Row(number, name), _object(f"{name}, row {number}", text)
-
-
-def _object(place: str, text: str | bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(text.decode() if isinstance(text, bytes) else text, object_pairs_hook=_unique)
-    except UnicodeDecodeError:
-        raise ValueError(f"{place} is not in UTF-8: save the file in that encoding") from None
-    except (ValueError, RecursionError) as error:
-        hint = "write an object a line, or an array of objects"
-        raise ValueError(f"{place} cannot be read as JSON: {error}; {hint}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f'{place} must be an object, like {{"name": "Ada"}}, not {type(found).__name__}')
-    return found
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        name = Counter(key for key, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"{name!r} is there twice; make a list of its values")
-    return found
-
-
-# ---------------------------------------------------------------------- CSV
-
-
-def _csv(name: str, path: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    header, delimiter = _header(name, path)
-    nameless = [k for k, column in enumerate(header) if not column]
-    columns = {f"c{k}": "VARCHAR" for k in range(len(header))}
-    rows = _chunks(name, CSV, path, columns, delimiter, LONGEST)
-    if len(header) == 1:
-        rows = (row for row in rows if row[0] is not None)  # blank lines; DuckDB drops those of wider files
-    next(rows)  # the header
-    for number, values in enumerate(rows, 1):
-        fields = {column: value or "" for column, value in zip(header, values, strict=True) if column}
-        if nameless and any(values[k] for k in nameless):
-            raise ValueError(
-                f"{name}, row {number}: a value in a column without a name; name it in the header"
-            )
-        yield Row(number, name), fields
-
-
-def _header(name: str, path: str) -> tuple[list[str], str]:
-    """The names of the columns, and the delimiter that makes the most of them."""
-    try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            found = {delimiter: _first(file, delimiter) for delimiter in DELIMITERS}
-    except csv.Error as error:
-        raise ValueError(f"{name}: its header cannot be read: {error}") from None
-    delimiter = max(DELIMITERS, key=lambda delimiter: len(found[delimiter]))
-    header = [text.strip() for text in found[delimiter]]
-    if any("\ud800" <= character < "\ue000" for text in header for character in text):
-        raise ValueError(f"{name} does not begin with text in UTF-8: save it in that encoding")
-    named = [text for text in header if text]
-    if not any(character.isalpha() for text in named for character in text):
-        raise ValueError(
-            f"{name}: a header is missing, with the names of the columns; the first line is {header}"
-        )
-    repeated = [text for text, count in Counter(named).items() if count > 1]
-    if repeated:
-        raise ValueError(f"{name}: there are several columns called {repeated[0]!r}")
-    return header, delimiter
-
-
-def _first(file: TextIO, delimiter: str) -> list[str]:
-    """The first row that is not blank."""
-    file.seek(0)
-    return next((row for row in csv.reader(file, delimiter=delimiter) if row), [])
-
-
-def _reason(name: str, message: str) -> str:
-    """What DuckDB says, in a line, without the advice that is about its options."""
-    line = re.search(r"Error on Line: (\d+)", message)
-    place = f"{name}, line {line[1]}" if line else name
-    if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", message):
-        hint = "is a field that contains the delimiter not quoted?"
-        return f"{place}: {counts[2]} fields, but the header has {counts[1]}; {hint}"
-    if "unterminated quote" in message:
-        return f'{place}: a quote is not closed; within quotes, write " as ""'
-    if "utf-8" in message.lower():
-        return f"{place} is not in UTF-8: save the file in that encoding"
-    if "Maximum line size" in message:
-        return f"{place}: longer than {LONGEST} bytes; is a quote not closed?"
-    if "state machine" in message:
-        return f"{place}: its lines do not all end the same way; make them, for instance with dos2unix"
-    if array := re.search(r"Malformed JSON .*?: (.*)", message):
-        return f"{place} is not an array of JSON objects: {array[1].strip()}"
-    first = message.strip().splitlines()[0]
-    return f"{place} cannot be read: {first}"

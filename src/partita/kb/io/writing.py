@@ -1,7 +1,7 @@
-"""Rows to files: JSON lines, CSV and Parquet, whole or not at all.
+"""Rows to files: JSON lines, CSV, Excel, Parquet and Feather, whole or not at all.
 
 Where the columns must be known before the first row is written, rows wait as JSON lines in a temporary file.
-Parquet, which DuckDB writes from those, has types: they are the narrowest that hold every value of a column.
+Parquet and Feather, which DuckDB makes of those, have types: they are the narrowest that hold every value of a column.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -21,10 +21,13 @@ from typing import Any, BinaryIO, cast
 import duckdb
 import numpy as np
 
+from partita.kb.io.excel import write_sheet
 from partita.kb.io.formats import STANDARD, connect, format_of, is_zipped
+from partita.models.records.arrow import pyarrow
 from partita.models.records.fragments import as_plain
 
 QUOTED = re.compile(r'[,;|\t"\r\n]')
+BATCH = 4096  # rows of a batch of Arrow
 EXACT = 1 << 53  # up to here, whole numbers are floating-point numbers too
 LONGEST = 1 << 24  # bytes of a row, unless there is a longer one
 Rows = Iterable[Mapping[str, Any]]
@@ -44,7 +47,7 @@ def write(
     path : path
         "-" is standard output, in JSON lines unless a format is named. Names in ``.gz`` are gzipped.
     format : str, optional
-        "json" for JSON lines, "csv", "tsv" or "parquet"; otherwise the name tells.
+        "json" for JSON lines, "csv", "tsv", "xlsx", "parquet" or "feather"; otherwise the name tells.
     columns : sequence of str, optional
         Which fields to write, in this order; all of them unless given.
 
@@ -55,12 +58,21 @@ def write(
 
     Notes
     -----
-    In CSV, what is not text is JSON. In Parquet, lists are lists and mappings are structs, or maps if there
-    are keys that are empty or differ by case alone; a column of values of several types has them as text.
+    In CSV, what is not text is JSON. In Parquet and Feather, lists are lists and mappings are structs, or maps if
+    there are keys that are empty or differ by case alone; a column of values of several types has them as text. In
+    Excel, text is text, formulas too, numbers are numbers, and lists and mappings are JSON.
     """
     standard = str(path) == STANDARD
     kind = format_of(path, "json" if standard and format is None else format)
-    writer = {"json": _json, "csv": _csv, "tsv": _tsv, "parquet": _parquet}[kind]
+    writers = {
+        "json": _json,
+        "csv": _csv,
+        "tsv": _tsv,
+        "xlsx": _xlsx,
+        "parquet": _parquet,
+        "feather": _feather,
+    }
+    writer = writers[kind]
     if standard:
         count = writer(rows, columns, sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -160,32 +172,85 @@ def _record(cells: Sequence[str], delimiter: str) -> bytes:
     return (delimiter.join(quoted) or '""').encode() + b"\n"  # a blank line would be no row
 
 
-# ---------------------------------------------------------------------- Parquet
+def _xlsx(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    with tempfile.TemporaryDirectory(prefix="partita-") as folder:
+        waiting, written = Path(folder, "rows.jsonl"), Path(folder, "rows.xlsx")
+        with waiting.open("wb+") as lines:
+            count, kinds, _ = _wait(rows, columns, lines)
+            lines.seek(0)
+            header = list(kinds) if columns is None else columns
+            cells = ({name: _for_excel(value) for name, value in json.loads(line).items()} for line in lines)
+            write_sheet(cells, header, count, str(written))
+        _copy(written, file)
+    return count
+
+
+def _for_excel(value: Any) -> Any:
+    return _cell(value) if isinstance(value, list | dict) else value
+
+
+# ---------------------------------------------------------------------- Parquet, Feather
 
 
 def _parquet(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    def make(typed: duckdb.DuckDBPyRelation, path: Path) -> None:
+        typed.write_parquet(str(path), compression="zstd")
+
+    return _typed(rows, columns, file, "Parquet", make)
+
+
+def _feather(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> int:
+    pa = pyarrow()
+    import pyarrow.ipc as ipc
+
+    def make(typed: duckdb.DuckDBPyRelation, path: Path) -> None:
+        reader = typed.to_arrow_reader(BATCH)
+        options = ipc.IpcWriteOptions(compression="lz4")
+        with (
+            pa.OSFile(str(path), "wb") as whole,
+            ipc.new_file(whole, reader.schema, options=options) as writer,
+        ):
+            for batch in reader:
+                writer.write_batch(batch)
+
+    return _typed(rows, columns, file, "Feather", make)
+
+
+def _typed(
+    rows: Rows,
+    columns: Sequence[str] | None,
+    file: BinaryIO,
+    title: str,
+    make: Callable[[duckdb.DuckDBPyRelation, Path], None],
+) -> int:
+    """Write a format whose columns have types."""
     with tempfile.TemporaryDirectory(prefix="partita-") as folder:
-        waiting, written = Path(folder, "rows.jsonl"), Path(folder, "rows.parquet")
+        waiting, written = Path(folder, "rows.jsonl"), Path(folder, "written")
         with waiting.open("wb") as lines:
             count, kinds, longest = _wait(rows, columns, lines)
         types = {name: _type(kinds.get(name)) for name in (kinds if columns is None else columns)}
         if not types:
-            raise ValueError("there is nothing to write: a Parquet file needs a column")
+            raise ValueError(f"there is nothing to write: a {title} file needs a column")
         if not _are_fields(types):
             raise ValueError(
-                f"Parquet needs columns whose names are not empty nor the same but for case: {[*types]}"
+                f"{title} needs columns whose names are not empty nor the same but for case: {[*types]}"
             )
         size = max(LONGEST, 2 * longest)
         try:
             with connect() as connection:
-                connection.read_json(
+                typed = connection.read_json(
                     str(waiting), columns=types, format="newline_delimited", maximum_object_size=size
-                ).write_parquet(str(written), compression="zstd")
+                )
+                make(typed, written)
         except duckdb.Error as error:
-            raise ValueError(f"cannot be written as Parquet: {error}") from error
-        with written.open("rb") as whole:
-            shutil.copyfileobj(whole, file)
+            raise ValueError(f"cannot be written as {title}: {error}") from error
+        _copy(written, file)
     return count
+
+
+def _copy(written: Path, file: BinaryIO) -> None:
+    with written.open("rb") as whole:
+        shutil.copyfileobj(whole, file)
 
 
 def _wait(rows: Rows, columns: Sequence[str] | None, file: BinaryIO) -> tuple[int, dict[str, Kind], int]:

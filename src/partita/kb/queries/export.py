@@ -1,7 +1,7 @@
 """Export: entities, the fragments they consist of, or draws from the posterior, as files.
 
 - ``entities``: one a row, ``{"id", "name", "properties": {attribute: [{"value", "probability", "sources"}]},
-  "fragments": [ids]}``; in CSV one column an attribute, several values separated by ``" | "``;
+  "fragments": [ids]}``; in CSV and Excel one column an attribute, several values separated by ``" | "``;
 - ``fragments``: one a row, with the entity it is of and how sure that is;
 - ``ftm``: entities in the manner of FollowTheMoney;
 - ``samples``: whole clusterings drawn from the posterior, one row for each draw and fragment.
@@ -37,7 +37,7 @@ def export(session: Session, path: str | PathLike[str], what: str, format: str |
         raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
     format = format_of(fspath(path), format)
     rows = kinds[what]()
-    if format in ("csv", "tsv") and what == "entities":
+    if format in ("csv", "tsv", "xlsx") and what == "entities":
         rows = map(flat, entities(session))
     return write(rows, fspath(path), format)
 

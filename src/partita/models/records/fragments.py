@@ -11,6 +11,9 @@ from uuid import UUID
 
 import numpy as np
 
+from partita.models.records.arrow import is_table, rows_of_table
+from partita.models.records.nesting import flattened
+
 TEXTUAL = (datetime.date, datetime.time, datetime.timedelta, Decimal, Fraction, UUID)  # plain as text
 
 
@@ -30,7 +33,9 @@ def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
 
 
 def rows_of(X: Any) -> Iterable[Any]:
-    """What a DataFrame or any iterable holds, row by row."""
+    """What a DataFrame, a table or any iterable holds, row by row."""
+    if is_table(X):
+        return rows_of_table(X)
     if hasattr(X, "to_dict") and hasattr(X, "columns"):  # a pandas DataFrame
         if len(set(X.columns)) < len(X.columns):
             raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
@@ -43,10 +48,10 @@ def rows_of(X: Any) -> Iterable[Any]:
 def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
     """One fragment, with every attribute's values in a list, and without those that say nothing.
 
-    Errors name its place, such as "row 3".
+    Mappings among them are flattened: what they say has dotted names. Errors name its place, such as "row 3".
     """
     found = {}
-    for name, values in fragment.items():
+    for name, values in flattened(place, fragment).items():
         if name is None:
             raise TypeError(
                 f"{place}: {values!r} has no attribute; if it comes from csv.DictReader, the row has more "
@@ -60,8 +65,6 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
             values = sorted(values, key=repr)
         if isinstance(values, list | tuple):
             kept = [value for value in values if not is_missing(value)]
-        elif isinstance(values, Mapping):
-            raise ValueError(f"{place}, attribute {name!r}: must be a value or several, not a mapping")
         else:
             kept = [] if is_missing(values) else [values]
         if kept:
@@ -105,7 +108,7 @@ def is_missing(raw: Any) -> bool:
 
 
 def are_fragments(X: Any) -> bool:
-    """Whether these are mappings, or a DataFrame with columns that are no numbers."""
+    """Whether these are mappings, or a DataFrame of pandas with columns that are no numbers."""
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         return any(kind.kind not in "biuf" for kind in X.dtypes if hasattr(kind, "kind"))
     return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(x, Mapping) for x in X)
