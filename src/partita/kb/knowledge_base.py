@@ -250,9 +250,13 @@ class KnowledgeBase:
     # ------------------------------------------------------------------ asking the posterior
 
     def explain(self, a: str, b: str) -> Any:
-        """Why two fragments, or entities, are together or apart: each attribute's evidence in nats."""
+        """Why two fragments, or entities, are together or apart: each attribute's evidence in nats.
+
+        Beside the evidence of the groups that are compared is that of the two fragments alone. For an entity
+        stands the fragment that is most surely of it.
+        """
         with self._session.asking() as (connection, clustering):
-            return explain(connection, clustering, *answers.two_fragments(connection, a, b))
+            return explain(connection, clustering, a, b)
 
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""
