@@ -10,6 +10,8 @@ from sqlalchemy import Connection, delete, select, update
 
 from partita.kb.store import tables
 
+NAMES = ("name", "from", "to")  # of an entity, in events
+
 
 def erase(
     connection: Connection, id: str, names_given: Callable[[Mapping[str, list[Any]]], list[str]]
@@ -26,11 +28,15 @@ def erase(
     owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
     gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
     connection.execute(update(entities).where(*gone).values(name=None))
-    renamed = select(events.c.number, events.c.detail).where(
-        events.c.kind == "renamed", events.c.entity.in_(owners)
+    naming = select(events.c.number, events.c.detail).where(
+        events.c.kind.in_(("created", "split", "renamed")), events.c.detail.is_not(None)
     )
-    for row in connection.execute(renamed).all():
-        detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
+    own = naming.where(events.c.entity.in_(owners) | events.c.other.in_(owners))
+    for row in connection.execute(own).all():
+        known = json.loads(row.detail)
+        detail = {key: None if key in NAMES and said in names else said for key, said in known.items()}
+        if detail == known:
+            continue
         change = update(events).where(events.c.number == row.number)
         connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
