@@ -183,9 +183,9 @@ def remove(session: Session, ids: Iterable[str]) -> None:
             number = fragments.number_of(session.connection, id)
             outcome = withdraw(session, journal, id, number)
             journal.foresee(outcome)
-            journal.hidden |= erasing.erase(
-                session.connection, id, lambda said: [one.name for one in session.names.given_by(said)]
-            )
+            kept = journal.still_given(erasing.owners(session.connection, id), outcome)
+            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by, kept)
+            journal.hidden -= kept
             journal.record(outcome, id)
 
 

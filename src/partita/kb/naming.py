@@ -48,7 +48,7 @@ CALLED = {
 }  # worth as much more, if it identifies
 OF_OTHERS = 0.5  # of that for what is called the name of something, such as street_name
 PART = 0.5  # what a part of a name is worth by itself
-COMPOSED = 0.98  # and parts that make a name, beside a whole one
+COMPOSED = 0.9  # and parts that make a name, beside a whole one
 WORDS = 12  # from about so many words on a text is too long for a name
 LOOKED_AT = 1000  # values of an attribute
 
@@ -74,7 +74,7 @@ def ways_of(model: Record) -> list[Way]:
     ranked: dict[Way, float] = {(name,): score for name, score in worth.items() if score > 0.0}
     for way in composed(list(worth), model):
         rare = min(sum(rarity(kind_of(model, name)) for name in way), 1.0)
-        alike = min(agreement(kind_of(model, name)) for name in way)
+        alike = math.prod(agreement(kind_of(model, name)) for name in way)
         known = min(presence(model, name) for name in way if place_of(name) in (GIVEN, FAMILY))
         ranked[way] = COMPOSED * WORTH[PersonName] * known * alike * rare**2 * (1.0 + CALLED["name"] * rare)
         for name in way:

@@ -191,7 +191,11 @@ class Session:
             model.name = attributes_said(self.settings["name"], list(model.attributes or {}))
             model.check(1)
         model = model.fit_prior(given, pairs=pairs)
-        learnt = {"learnt_from": len(given), "network": network, "named_by": ways_of(model)}
+        learnt = {
+            "learnt_from": len(given),
+            "network": network,
+            "named_by": [list(way) for way in ways_of(model)],
+        }
         self.settings = self.settings | learnt
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())

@@ -33,8 +33,8 @@ def entity_rows(console: Console, found: Entity, rows: Sequence[Row]) -> list[st
     fixed = sum(max(map(len, [name, *(line[k] for line in lines)])) + GAP for k, name in enumerate(FIRST))
     shown = fitting(texts, console.width - fixed)
     made = table(*FIRST, *shown, right=("sure",))
-    for column, name in zip(made.columns[len(FIRST) :], shown, strict=True):
-        column.header = cell(name)
+    for column, (name, width) in zip(made.columns[len(FIRST) :], shown.items(), strict=True):
+        column.header, column.max_width = cell(name), width
     for column in made.columns:
         column.no_wrap, column.overflow = True, "ellipsis"
     for k, (row, line) in enumerate(zip(rows, lines, strict=True)):
@@ -68,12 +68,16 @@ def styled(text: str, differs: bool) -> Text:
     return Text(text, style="bold yellow" if differs else "dim")
 
 
-def fitting(texts: dict[str, list[str]], room: int) -> list[str]:
-    """The attributes for which there is room, if none is cut to less than NARROWEST; the first one anyway."""
-    shown: list[str] = []
-    for name, column in texts.items():
-        wanted = min(max(map(len, [safe(name), *column])), NARROWEST) + GAP
-        if wanted <= room + GAP or not shown:
-            shown.append(name)
-            room -= wanted
+def fitting(texts: dict[str, list[str]], room: int) -> dict[str, int]:
+    """The attributes for which there is room, and how wide their columns are: NARROWEST at least, if they need it."""
+    needed = {name: max(map(len, [safe(name), *column])) for name, column in texts.items()}
+    shown: dict[str, int] = {}
+    for name, width in needed.items():
+        least = min(width, NARROWEST)
+        if sum(shown.values()) + GAP * len(shown) + least <= room or not shown:
+            shown[name] = least
+    spare = room - sum(shown.values()) - GAP * (len(shown) - 1)
+    for name in shown:
+        more = min(max(spare, 0), needed[name] - shown[name])
+        shown[name], spare = shown[name] + more, spare - more
     return shown

@@ -150,6 +150,16 @@ class Journal:
         for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
             self._register.names(entity)
 
+    def still_given(self, entities: Iterable[int], outcome: Outcome) -> set[str]:
+        """The names that some entities' fragments give them, but for the one that goes."""
+        kept: set[str] = set()
+        for entity in self._register.keys() & set(entities):
+            given = Counter(self._register.names(entity))
+            if (outcome.fragment, entity, NOBODY) in outcome.moves:
+                given.subtract(self._names_of(outcome.fragment))
+            kept |= {one.name for one, n in given.items() if n > 0}
+        return kept
+
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)

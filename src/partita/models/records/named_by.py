@@ -10,16 +10,17 @@ def check_named_by(name: Sequence[str] | None, attributes: Iterable[str]) -> Non
     """Raise ValueError unless a model has the attributes that entities are to be named by."""
     if name is None:
         return
-    if isinstance(name, str) or not name or not all(isinstance(one, str) for one in name):
+    listed = isinstance(name, list | tuple)
+    if not (listed and name and all(isinstance(one, str) for one in name)):
         raise ValueError(f"name must be a list of attributes that make a name together, got {name!r}")
     known = [one for one in attributes if one != "*"]
     for one in name:
         if one not in known:
             near = difflib.get_close_matches(one, known, 1)
             hint = f"did you mean {near[0]!r}? " if near else ""
-            listed = ", ".join(map(repr, known))
             raise ValueError(
-                f"entities cannot be named by {one!r}: there is no such attribute; {hint}there are {listed}"
+                f"entities cannot be named by {one!r}: there is no such attribute; {hint}there are "
+                + ", ".join(map(repr, known))
             )
     if len(set(name)) < len(name):
         raise ValueError(f"name has an attribute twice: {list(name)!r}")
