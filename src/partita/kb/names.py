@@ -104,7 +104,7 @@ def best_name(given: Counter[Given], present: str | None) -> str | None:
     for name, n in counts.items():
         support[key_of(name)] += n
     best = best_key(support)
-    if present in counts:
+    if present is not None and present in counts:
         own = key_of(present)
         abbreviates = stands_for(own, best)
         if (
