@@ -134,8 +134,9 @@ def steps_of(
     found = []
     for name, nats in steps.items():
         values = {x: values_of(clustering, fragment, name) for x, fragment in said.items()}
-        counts = (most_said(values[x] for x in group) for group in groups)
-        found.append(Step(name, nats, pair.get(name, 0.0), *(values[x] for x in both), *counts))
+        one, other = (most_said(values[x] for x in group) for group in groups)
+        first, second = (values[x] for x in both)
+        found.append(Step(name, nats, pair.get(name, 0.0), first, second, one, other))
     return found
 
 
