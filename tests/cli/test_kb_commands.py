@@ -206,7 +206,7 @@ def test_entities(kb):
     found = lines("entities", kb)
     assert sum(len(entity["fragments"]) for entity in found) == 15
     assert {"id", "name", "properties", "fragments", "probability"} <= set(found[0])
-    sizes = [len(entity["fragments"]) for entity in lines("entities", kb, "--min", 3)]
+    sizes = [len(entity["fragments"]) for entity in lines("entities", kb, "--min-size", 3)]
     assert sizes
     assert min(sizes) == 3
     assert len(lines("entities", kb, "--limit", 2)) == 2
@@ -216,6 +216,50 @@ def test_entities(kb):
     narrow = run("entities", kb, COLUMNS="60").splitlines()
     assert len(narrow) == len(found) + 2
     assert max(map(len, narrow)) <= 60
+
+
+def test_entities_in_any_order_and_of_which_something_is_said(kb):
+    names = [entity["name"] for entity in lines("entities", kb, "--sort", "name")]
+    assert names == sorted(names)
+    sure = [entity["probability"] for entity in lines("entities", kb, "--sort", "sure")]
+    assert sure == sorted(sure)
+    found = lines("entities", kb, "--where", "city=CHICAGO", "--where", "name=tom okafor")
+    assert [entity["name"] for entity in found] == ["Thomas Okafor"]
+    assert "Thomas Okafor" in run("entities", kb, "--where", "city=chicago", "--min-size", 2)
+    nothing = invoke("entities", kb, "--where", "city=Oslo")
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "did you mean 'city'" in refused("entities", kb, "--where", "cty=Chicago")
+    assert invoke("entities", kb, "--where", "city").exit_code == 2
+    assert invoke("entities", kb, "--sort", "age").exit_code == 2
+
+
+def test_show_rows(kb):
+    id = entity_of(kb, "6")["id"]
+    rows = lines("show", kb, id, "--rows")
+    assert [row["id"] for row in rows] == ["6", "7", "8"]
+    assert rows[1]["differs"] == ["name"]
+    assert lines("show", kb, "7", "--rows") == rows
+    text = run("show", kb, id, "--rows")
+    assert "≠ Tom Okafor" in text
+    assert "t.okafor@lumen.example" in text
+    narrow = invoke("show", kb, id, "--rows", COLUMNS="50")
+    assert max(map(len, narrow.stdout.splitlines())) <= 50
+    assert "Not shown for want of room" in narrow.stderr
+    assert "--rows shows an entity as it is" in refused("show", kb, id, "--rows", "--events")
+
+
+def test_names_can_be_chosen(tmp_path):
+    data, kb = tmp_path / "people.csv", tmp_path / "kb.db"
+    data.write_text("id,first,last,title\n1,Ada,King,Engineer\n2,Zoe,Byron,Engineer\n", encoding="utf-8")
+    error = refused("build", data, "-o", kb, "--name", "first lst")
+    assert "did you mean 'last'" in error
+    assert not kb.exists()
+    run("build", data, "-o", kb, "--name", "first last")
+    assert {entity["name"] for entity in lines("entities", kb)} == {"Ada King", "Zoe Byron"}
+    assert "partita relearn" in refused("build", data, "-o", kb, "--name", "last")
+    assert "2 entities renamed" in run("relearn", kb, "--name", "last, first")
+    assert {entity["name"] for entity in lines("entities", kb)} == {"King Ada", "Byron Zoe"}
+    assert "entities are named by last first" in run("events", kb)
 
 
 def test_show(kb):

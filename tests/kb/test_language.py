@@ -11,7 +11,7 @@ import partita.neural
 from partita.cli import app
 from partita.kb import ingest
 from partita.kb.language import Network
-from partita.kb.queries.explain import NETWORK
+from partita.kb.queries.evidence import NETWORK
 from partita.neural.jsonlm import Pool
 from tests.helpers.language import RecordLM, install, learnt
 from tests.helpers.networks import forget

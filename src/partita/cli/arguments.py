@@ -98,6 +98,16 @@ Ignore = Annotated[
         "--ignore", metavar="COLUMN", help="A column to leave out; may be repeated.", show_default=False
     ),
 ]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar='"ATTRIBUTE…"',
+        help='The attributes that name an entity, such as "first_name last_name"; chosen by what identifies '
+        "unless given.",
+        show_default=False,
+    ),
+]
 InputFormat = Annotated[
     Format | None,
     typer.Option("--format", help="Of the data; their names tell, unless given.", show_default=False),

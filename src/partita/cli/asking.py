@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,15 +16,39 @@ if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
     from partita.kb.queries.answers import Entity
 
+
+class Sort(StrEnum):
+    """Orders in which entities are listed."""
+
+    size = "size"
+    sure = "sure"
+    recent = "recent"
+    name = "name"
+
+
 PAGE = 30  # entities or events that are listed as text unless more are asked for
 
 
 @refusing
 def entities(
     kb: args.Base,
+    sort: Annotated[
+        Sort,
+        typer.Option(
+            help="The largest first; the least sure; those that a fragment came to last; or by name."
+        ),
+    ] = Sort.size,
     minimum: Annotated[
-        int, typer.Option("--min", min=1, help="Leave out entities with fewer fragments.")
+        int, typer.Option("--min-size", "--min", min=1, help="Leave out entities with fewer fragments.")
     ] = 1,
+    where: Annotated[
+        list[str],
+        typer.Option(
+            metavar="ATTRIBUTE=VALUE",
+            help="Only entities of which a fragment says so, whatever the case; may be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
     limit: Annotated[
         int | None,
         typer.Option(
@@ -34,20 +59,26 @@ def entities(
     ] = None,
     json: args.Json = False,
 ) -> None:
-    """List the entities, the largest first."""
+    """List the entities, the largest first unless --sort says otherwise."""
     most = (None if json else PAGE) if limit is None else limit or None
+    wanted = conditions(where)
     with opened(kb) as base:
-        found = base.entities(minimum=minimum, limit=None if most is None else most + 1)
+        found = base.entities(
+            sort=sort, minimum=minimum, where=wanted, limit=None if most is None else most + 1
+        )
         if json:
             print_json_lines(entity.as_dict() for entity in islice(found, most))
             return
         from partita.terminal import drawing
 
         rows = list(found)
+        if not rows and base.stats()["entities"]:
+            note("No entity is so.")
+            return
         drawing.entities(console(), rows[:most])
         if most is not None and len(rows) > most:
-            total = base.stats()["entities"]
-            note(f"{most} of {total:,} entities or fewer; --limit 0 lists all.")
+            total = f" of {base.stats()['entities']:,}" if minimum == 1 and not wanted else ""
+            note(f"The first {most}{total}; --limit 0 lists all.")
 
 
 @refusing
@@ -67,11 +98,19 @@ def show(
     entity: Annotated[
         bool, typer.Option("--entity", help="The entity, even if a fragment has the same id.")
     ] = False,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="The entity's fragments one a line, with what differs marked.")
+    ] = False,
     json: args.Json = False,
 ) -> None:
     """Show an entity, or a fragment and what it is of."""
     moment = args.moment(as_of)
+    if rows and (moment is not None or events):
+        raise ValueError("--rows shows an entity as it is, without --as-of or --events")
     with opened(kb) as base:
+        if rows:
+            show_rows(base, id, json)
+            return
         if not entity and moment is None and not events and is_fragment(base, id):
             show_fragment(base, id, json)
             return
@@ -202,6 +241,32 @@ def show_fragment(base: KnowledgeBase, id: str, json: bool) -> None:
     from partita.terminal import drawing
 
     drawing.fragment(console(), found, of)
+
+
+def show_rows(base: KnowledgeBase, id: str, json: bool) -> None:
+    """An entity's fragments, one a line."""
+    found = found_entity(base, id, None)
+    rows = base.rows(found.id)
+    if json:
+        print_json_lines(row.as_dict() for row in rows)
+        return
+    from partita.terminal.rows import entity_rows
+
+    out = console()
+    left_out = entity_rows(out, found, rows)
+    if left_out:
+        note(f"Not shown for want of room: {', '.join(left_out)}. Through a pipe, or with --json, all are.")
+
+
+def conditions(where: list[str]) -> dict[str, list[str]]:
+    """Of each attribute the values that are wanted; usage error for what is not ATTRIBUTE=VALUE."""
+    found: dict[str, list[str]] = {}
+    for text in where:
+        attribute, sign, value = text.partition("=")
+        if not (attribute.strip() and sign and value.strip()):
+            raise typer.BadParameter(f"{text!r} is not ATTRIBUTE=VALUE, such as city=London")
+        found.setdefault(attribute.strip(), []).append(value.strip())
+    return found
 
 
 def print_pairs(found: dict[str, Any], json: bool) -> None:

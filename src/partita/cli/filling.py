@@ -58,6 +58,7 @@ def build(
             show_default=False,
         ),
     ] = None,
+    name: args.Name = None,
     refine: Annotated[
         int, typer.Option(min=0, help="How often to look again at everything at the end.")
     ] = SWEEPS,
@@ -72,7 +73,7 @@ def build(
     """
     given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
     fragments = given.fragments(reader := given.reader())
-    with new_or_opened(output, schema, particles, exact, model) as base:
+    with new_or_opened(output, schema, particles, exact, model, name) as base:
         done = add_all(base, given, fragments, reader, batch)
         refine_all(base, refine)
         stats = base.stats()
@@ -177,11 +178,12 @@ def relearn(
             show_default=False,
         ),
     ] = None,
+    name: args.Name = None,
     json: args.Json = False,
 ) -> None:
     """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids."""
     with opened(kb) as base:
-        report = relearn_all(base, None if schema is None else read_schema(schema), model)
+        report = relearn_all(base, None if schema is None else read_schema(schema), model, name)
     print_relearnt(report, json)
 
 
@@ -207,13 +209,15 @@ def refine_all(base: KnowledgeBase, sweeps: int) -> None:
         base.refine(sweeps, progress=report)
 
 
-def relearn_all(base: KnowledgeBase, schema: str | None, model: str | None = None) -> dict[str, Any]:
+def relearn_all(
+    base: KnowledgeBase, schema: str | None, model: str | None = None, name: str | None = None
+) -> dict[str, Any]:
     """Relearn, and say what came of it."""
     stats = base.stats()
     if not stats["fragments"]:
         raise ValueError("the knowledge base is empty: there is nothing to learn from")
     with progress("learning", None):
-        base.relearn(schema, model=model)
+        base.relearn(schema, model=model, name=name)
     return {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
 
 

@@ -84,19 +84,21 @@ def nearby(path: Path) -> str | None:
 
 @contextmanager
 def new_or_opened(
-    target: str, schema: Path | None, particles: int | None, exact: bool, model: str | None
+    target: str, schema: Path | None, particles: int | None, exact: bool, model: str | None, name: str | None
 ) -> Iterator[KnowledgeBase]:
     """A knowledge base, new or not; a new file that nothing came into is not left behind."""
     text = None if schema is None else read_schema(schema)
     if is_there(target):
         with opened(target) as base:
             note(f"Note: {target} is there already: adding to it.")
-            check_is_same(base, target, text, particles, model)
+            check_is_same(base, target, text, particles, model, name)
             yield base
         return
     from partita import kb
 
-    base = kb.open(target, schema=text, n_particles=particles or PARTICLES, exact=exact, model=model)
+    base = kb.open(
+        target, schema=text, n_particles=particles or PARTICLES, exact=exact, model=model, name=name
+    )
     try:
         with base:
             yield base
@@ -140,7 +142,12 @@ def is_empty(target: str) -> bool:
 
 
 def check_is_same(
-    base: KnowledgeBase, target: str, schema: str | None, particles: int | None, model: str | None
+    base: KnowledgeBase,
+    target: str,
+    schema: str | None,
+    particles: int | None,
+    model: str | None,
+    name: str | None,
 ) -> None:
     """Raise ValueError if a knowledge base was begun otherwise than is asked for now."""
     from partita.kb.language import RECORD, model_named
@@ -155,6 +162,10 @@ def check_is_same(
     if schema is not None and schema != kept["schema"]:
         raise ValueError(
             f"{target} has another schema: change it with partita relearn {target} --schema FILE"
+        )
+    if name is not None and name != kept.get("name"):
+        raise ValueError(
+            f"{target} is there already: change what names entities with partita relearn {target} --name {name!r}"
         )
     if particles is not None and particles != kept["n_particles"]:
         raise ValueError(

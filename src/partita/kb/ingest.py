@@ -7,7 +7,8 @@ id is known and that says something else replaces the version before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from partita.kb import judgements
 from partita.kb.clustering import Clustering, Outcome
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
+from partita.kb.names import Given
 from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
 from partita.kb.store.journal import Journal
@@ -184,7 +186,9 @@ def remove(session: Session, ids: Iterable[str]) -> None:
             number = fragments.number_of(session.connection, id)
             outcome = withdraw(session, journal, id, number)
             journal.foresee(outcome)
-            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by)
+            kept = journal.still_given(erasing.owners(session.connection, id), outcome)
+            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by, kept)
+            journal.hidden -= kept
             journal.record(outcome, id)
 
 
@@ -213,7 +217,9 @@ def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> 
         progress(sweep + 1)
 
 
-def relearn(session: Session, schema: str | None, model: str | None) -> None:
+def relearn(
+    session: Session, schema: str | None, model: str | None, name: str | Sequence[str] | None = None
+) -> None:
     """See :meth:`KnowledgeBase.relearn`."""
     if schema is not None:
         Record.from_toml(schema)  # which is refused, if it is none, before anything is done
@@ -222,12 +228,14 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
         if not session.n_present:
             raise ValueError(EMPTY)
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
+        if name is not None or schema is not None:  # which says what entities are named by, or does not
+            session.settings = session.settings | {"name": name}
         learn_anew(session, journal)
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
     """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
-    old = session.live
+    old, ways = session.live, session.names.ways
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
     new = session.learn([fragment.properties for fragment in given], judged)
@@ -238,5 +246,10 @@ def learn_anew(session: Session, journal: Journal) -> None:
     if new.network is None:
         new.refine(most=REPLAYED)
     entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
+    if session.names.ways != ways:
+        names: dict[int, list[Given]] = defaultdict(list)
+        for entity, fragment in zip(entities.tolist(), given, strict=True):
+            names[entity] += session.names.given_by(fragment.properties)
+        journal.name_anew(session.names.ways, names)
     journal.record(new.rename_from(entities, old.next_entity), relearnt=True)
     fragments.replace_keys(session.connection, numbers, keys)

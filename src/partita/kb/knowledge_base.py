@@ -26,6 +26,7 @@ from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
 from partita.kb.queries.questions import questions
+from partita.kb.queries.rows import Row, rows
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
 from partita.kb.session import open_session
@@ -51,8 +52,9 @@ class KnowledgeBase:
         exact: bool = False,
         create: bool = True,
         model: str | None = None,
+        name: str | Sequence[str] | None = None,
     ) -> None:
-        self._session = open_session(target, schema, n_particles, exact, create, model)
+        self._session = open_session(target, schema, n_particles, exact, create, model, name)
 
     @property
     def store(self) -> Store:
@@ -116,7 +118,13 @@ class KnowledgeBase:
         """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
         ingest.refine(self._session, sweeps, progress)
 
-    def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
+    def relearn(
+        self,
+        schema: str | None = None,
+        *,
+        model: str | None = None,
+        name: str | Sequence[str] | None = None,
+    ) -> None:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
         What was judged of fragments teaches, too. It also happens by itself, whenever there are three times as
@@ -128,8 +136,11 @@ class KnowledgeBase:
             TOML, in place of what is inferred from the fragments.
         model : str, optional
             Another model to cluster with from now on, as in :func:`partita.kb.open`.
+        name : str or sequence of str, optional
+            The attributes that entities are named by from now on, as in :func:`partita.kb.open`; empty: those
+            that identify best.
         """
-        ingest.relearn(self._session, schema, model)
+        ingest.relearn(self._session, schema, model, name)
 
     # ------------------------------------------------------------------ judgements
 
@@ -184,18 +195,35 @@ class KnowledgeBase:
 
     # ------------------------------------------------------------------ asking the tables
 
-    def entities(self, *, minimum: int = 1, limit: int | None = None) -> Iterator[answers.Entity]:
-        """All entities, the largest first.
+    def entities(
+        self,
+        *,
+        sort: str = "size",
+        minimum: int = 1,
+        where: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[answers.Entity]:
+        """All entities, or some.
 
         Parameters
         ----------
+        sort : {"size", "sure", "recent", "name"}
+            The largest first, of equal ones the oldest; the least sure; those that a fragment came to last; or by
+            name.
         minimum : int
             Leave out those with fewer fragments.
+        where : mapping from attribute to value, optional
+            Only those of which a fragment says so, whatever the case and accents; of a list of values, all.
         limit : int, optional
             How many at most.
         """
         with self.store.reading() as connection:
-            yield from answers.entities(connection, minimum, limit)
+            yield from answers.entities(connection, minimum, limit, sort, where)
+
+    def rows(self, entity: str) -> list[Row]:
+        """An entity's fragments beside one another: where each differs from what most of them say."""
+        with self.store.reading() as connection:
+            return rows(connection, entity)
 
     def entity(self, id: str, *, as_of: int | datetime | None = None) -> answers.Entity:
         """An entity, now or as of a moment: of an event, or a time. An id that was merged leads on."""
@@ -252,9 +280,13 @@ class KnowledgeBase:
     # ------------------------------------------------------------------ asking the posterior
 
     def explain(self, a: str, b: str) -> Any:
-        """Why two fragments, or entities, are together or apart: each attribute's evidence in nats."""
+        """Why two fragments, or entities, are together or apart: each attribute's evidence in nats.
+
+        Beside the evidence of the groups that are compared is that of the two fragments alone. For an entity
+        stands the fragment that is most surely of it.
+        """
         with self._session.asking() as (connection, clustering):
-            return explain(connection, clustering, *answers.two_fragments(connection, a, b))
+            return explain(connection, clustering, a, b)
 
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""

@@ -1,19 +1,36 @@
-"""The names that fragments give their entities, and the attributes that they are taken from."""
+"""The names that fragments give their entities, and which of them an entity has.
+
+A fragment gives the name of the best way of naming (:mod:`~partita.kb.naming`) of which it says something. An entity
+has the name that most of its fragments give it, of the best way that any of them knows. What differs in case, accents
+or the order of words is the same name to a reader, and an abbreviated name is one with the full one; so a name only
+changes where a reader would see another.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from partita.kb.naming import Way
 from partita.kb.store.tables import fragments, members
+from partita.models.records.folding import words_of
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds import Text
-from partita.models.records.record import Record
 
-USUAL = ("name", "label", "title")  # attributes that name an entity
+COMBINED = 4  # names, at most, of a fragment that says several values of their parts
+STAYING = 0.8  # of the fragments that give the name most given, for an entity to keep another
+FULLER = 0.5  # of the fragments that give a name, for a longer one that it abbreviates to be taken
+
+
+class Given(NamedTuple):
+    """A name that a fragment gives its entity."""
+
+    rank: int  # of the way it is found; the lowest is the best
+    name: str
 
 
 class Names:
@@ -23,36 +40,44 @@ class Names:
     ----------
     connection : callable
         Gives the connection of the transaction that is going on.
+
+    Attributes
+    ----------
+    ways : list of tuples of str
+        The attributes that names are taken from, the best first.
     """
 
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connection = connection
-        self._attributes: list[str] = []
-        self._of: dict[int, list[str]] = {}  # fragments, by number, where they were asked for
+        self.ways: list[Way] = []
+        self._of: dict[int, list[Given]] = {}  # fragments, by number, where they were asked for
 
-    def follow(self, model: Record) -> None:
-        """From now on names are taken from the attributes of this model."""
-        self._attributes = name_attributes(model)
+    def follow(self, ways: Iterable[Sequence[str]]) -> None:
+        """From now on names are taken from these attributes."""
+        self.ways, self._of = [tuple(way) for way in ways], {}
 
-    def given_by(self, properties: Mapping[str, list[Any]]) -> list[str]:
-        """The names in what a fragment says: the values of the best attribute that it mentions."""
-        for attribute in self._attributes:
-            if attribute in properties:
-                return [as_text(value) for value in properties[attribute]]
+    def given_by(self, properties: Mapping[str, list[Any]]) -> list[Given]:
+        """The names in what a fragment says."""
+        for k, way in enumerate(self.ways):
+            said = [properties[attribute] for attribute in way if attribute in properties]
+            if said:
+                rank = 2 * k + (len(said) < len(way))
+                joined = (" ".join(map(as_text, values)) for values in product(*said))
+                return [Given(rank, name) for name in (islice(joined, COMBINED) if len(said) > 1 else joined)]
         return []
 
     def remember(self, number: int, properties: Mapping[str, list[Any]]) -> None:
         """A fragment that the store does not have yet."""
         self._of[number] = self.given_by(properties)
 
-    def of_fragment(self, number: int) -> list[str]:
+    def of_fragment(self, number: int) -> list[Given]:
         """The names that a fragment gives its entity."""
         if number not in self._of:
             query = select(fragments.c.properties).where(fragments.c.number == number)
             self.remember(number, json.loads(self._connection().scalar(query) or "{}"))
         return self._of[number]
 
-    def of_entity(self, entity: int) -> Iterator[str]:
+    def of_entity(self, entity: int) -> Iterator[Given]:
         """The names that an entity's fragments give it, as the store has them."""
         query = (
             select(fragments.c.number, fragments.c.properties)
@@ -64,10 +89,72 @@ class Names:
             yield from self._of[row.number]
 
 
-def name_attributes(model: Record) -> list[str]:
-    """The attributes that name an entity, the best first: the usual ones, then texts, the commonest first."""
-    attributes = model.attributes or {}
-    texts = [name for name, kind in attributes.items() if isinstance(kind, Text) and name not in USUAL]
-    presence = model.presence or {}
-    texts.sort(key=lambda name: -presence.get(name, 0.0))
-    return [name for name in attributes if name.lower() in USUAL] + texts
+# ---------------------------------------------------------------------- the name of an entity
+
+
+def best_name(given: Counter[Given], present: str | None) -> str | None:
+    """The name of an entity, from those that its fragments give it and the one that it has."""
+    if not given:
+        return None
+    rank = min(one.rank for one in given)
+    counts = Counter({one.name: n for one, n in given.items() if one.rank == rank})
+    if len(counts) == 1:
+        return next(iter(counts))
+    support: Counter[str] = Counter()
+    for name, n in counts.items():
+        support[key_of(name)] += n
+    best = best_key(support)
+    if present is not None and present in counts:
+        own = key_of(present)
+        abbreviates = stands_for(own, best)
+        if (
+            own == best
+            or stands_for(best, own)
+            or (support[own] >= STAYING * support[best] and not abbreviates)
+        ):
+            return present
+    return best_spelling({name: n for name, n in counts.items() if key_of(name) == best})
+
+
+def best_key(support: Counter[str]) -> str:
+    """The name most given, of equal ones that of the commonest words, or the longest; or its full form."""
+    most = max(support.values())
+    tied = [key for key in support if support[key] == most]
+    if len(tied) > 1:
+        words = Counter(word for key in support for word in set(key.split(" ")))
+        worth = {key: sum(words[word] for word in set(key.split(" "))) for key in tied}
+        tied.sort(key=lambda key: (-worth[key], -len(key), key))
+    best = tied[0]
+    full = [key for key in support if support[key] >= FULLER * most and stands_for(best, key)]
+    return min(full, key=lambda key: (-support[key], -len(key), key), default=best)
+
+
+def best_spelling(counts: Mapping[str, int]) -> str:
+    """The commonest of the ways to write a name; of equal ones none in capitals, nor with the surname first."""
+    return min(counts, key=lambda name: (-counts[name], name.isupper(), name.islower(), "," in name, name))
+
+
+def key_of(name: str) -> str:
+    """What ways to write a name have in common: its words in order of the alphabet."""
+    return " ".join(sorted(words_of(name)))
+
+
+def stands_for(short: str, long: str) -> bool:
+    """Whether the key of a name abbreviates another: words became initials, or initials were left out.
+
+    >>> stands_for("j smith", "john smith"), stands_for("john smith", "a john smith"), stands_for("smith", "john smith")
+    (True, True, False)
+    """
+    if short == long:
+        return False
+    rest, same = long.split(" "), 0
+    for word in sorted(short.split(" "), key=len, reverse=True):
+        if word in rest:
+            rest.remove(word)
+            same += 1
+        else:
+            full = next((other for other in rest if len(word) == 1 and other[0] == word), None)
+            if full is None:
+                return False
+            rest.remove(full)
+    return same > 0 and all(len(word) == 1 for word in rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 
 from partita.kb.knowledge_base import KnowledgeBase
@@ -16,6 +17,7 @@ def open(
     exact: bool = False,
     create: bool = True,
     model: str | None = None,
+    name: str | Sequence[str] | None = None,
 ) -> KnowledgeBase:
     """Open a knowledge base, or begin one.
 
@@ -36,6 +38,9 @@ def open(
         Of a new one: "record", which learns how attributes vary and is the default; "jsonlm", the language
         model that comes with Partita (extra ``neural``), with records to propose what it is asked; or a file
         of weights (``*.safetensors``) of a language model of your own. Later it need not be given.
+    name : str or sequence of str, optional
+        Of a new one: the attributes that make an entity's name together, such as "first_name last_name"; else
+        those are chosen that identify entities best.
 
     Examples
     --------
@@ -51,5 +56,11 @@ def open(
     >>> kb.close(); folder.cleanup()
     """
     return KnowledgeBase(
-        target, schema=schema, n_particles=n_particles, exact=exact, create=create, model=model
+        target,
+        schema=schema,
+        n_particles=n_particles,
+        exact=exact,
+        create=create,
+        model=model,
+        name=name,
     )

@@ -23,6 +23,7 @@ from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.names import Names
+from partita.kb.naming import attributes_said, ways_of
 from partita.kb.store import fragments, judgements, sampler, tables
 from partita.kb.store.database import Store, StoreError, get, put
 from partita.kb.store.journal import DIGITS, Journal, Register
@@ -185,8 +186,17 @@ class Session:
         """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
-        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given, pairs=pairs)
-        self.settings = self.settings | {"learnt_from": len(given), "network": network}
+        model = Record.from_toml(schema) if schema else Record.infer(given)
+        if self.settings.get("name"):
+            model.name = attributes_said(self.settings["name"], list(model.attributes or {}))
+            model.check(1)
+        model = model.fit_prior(given, pairs=pairs)
+        learnt = {
+            "learnt_from": len(given),
+            "network": network,
+            "named_by": [list(way) for way in ways_of(model)],
+        }
+        self.settings = self.settings | learnt
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())
         self.connection.execute(delete(tables.subproblems))
@@ -195,7 +205,7 @@ class Session:
 
     def _new_clustering(self, model: Record) -> Clustering:
         """An empty sampler with a model, as the settings have it."""
-        self.names.follow(model)
+        self.names.follow(self.settings.get("named_by") or ways_of(model))
         kept = self.settings.get("network")
         network = None if kept is None else Network(**kept)
         return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
@@ -221,6 +231,7 @@ def open_session(
     exact: bool,
     create: bool,
     model: str | None,
+    name: str | Sequence[str] | None,
 ) -> Session:
     """See :func:`partita.kb.open`."""
     whole("n_particles", n_particles, 1)
@@ -229,7 +240,7 @@ def open_session(
     if model not in (None, RECORD) and create and not is_there(target):
         Network.of(model)  # which is refused, where it cannot be had, before a file is made
     store = Store(target, create)
-    wanted = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model}
+    wanted = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model, "name": name}
     try:
         return Session(store, settle(store, wanted | {"schema": None if given is None else given.to_toml()}))
     except BaseException:
@@ -250,6 +261,8 @@ def settle(store: Store, wanted: dict[str, Any]) -> dict[str, Any]:
                 return wanted
     if wanted["schema"] is not None:
         raise ValueError(f"{store.name} has a schema already: give the new one to relearn(schema=…)")
+    if wanted["name"] not in (None, known.get("name")):
+        raise ValueError(f"{store.name} is there already: say how entities are named with relearn(name=…)")
     if wanted["model"] not in (None, own := known.get("model", RECORD)):
         raise ValueError(
             f"{store.name} clusters with the model {own}, not with {wanted['model']}: leave it "

@@ -23,6 +23,7 @@ COUNTED = {  # kinds of events that users care for, one of them and several
     "split": ("split", "splits"),
     "left": ("fragment left its entity", "fragments left their entities"),
     "emptied": ("entity ended", "entities ended"),
+    "renamed": ("entity renamed", "entities renamed"),
 }
 
 
@@ -93,6 +94,7 @@ def event_in_words(event: Event) -> str:
         "updated": f"{event.fragment} of {entity} has a new version",
         "emptied": f"{entity} has no fragments any more",
         "renamed": f"{entity} renamed from {detail.get('from')!r} to {detail.get('to')!r}",
+        "naming": f"entities are named by {', else '.join(' '.join(way) for way in detail.get('name', []))}",
         "confirmed": f"judged the same: {detail.get('first')} and {detail.get('second')}",
         "separated": f"judged different: {detail.get('first')} and {detail.get('second')}",
         "unsure": f"judged undecidable: {detail.get('first')} and {detail.get('second')}",

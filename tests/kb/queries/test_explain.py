@@ -1,7 +1,7 @@
 """Waterfalls: each step by itself, and all of them together, against a naive re-implementation."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import chain
 
 import numpy as np
@@ -13,7 +13,9 @@ from scipy.special import gammaln, logsumexp
 import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
-from partita.kb.queries.explain import KIND, PRIOR, hypotheses, waterfall
+from partita.kb.queries.evidence import KIND, PRIOR, REST, evidence_of, waterfall
+from partita.kb.queries.explain import hypotheses
+from partita.kb.store.database import get
 from partita.models.records.comparisons.family import CROWDING
 from tests.helpers.effort import examples
 from tests.helpers.people import fragments
@@ -172,3 +174,80 @@ def test_the_rest_is_what_other_particles_add():
             seen += 1
             assert log_odds == pytest.approx(logsumexp(weights[same]) - logsumexp(weights[~same]), abs=1e-9)
     assert seen > 0
+
+
+def of_pair(clustering, a, b):
+    """The evidence of two fragments alone."""
+    return evidence_of(
+        clustering, frozenset({frozenset({a, b})}), frozenset({frozenset({a}), frozenset({b})})
+    )
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 2.0]))
+@quick
+def test_the_pair_by_itself(seed, rate):
+    """Its steps but the prior are its Bayes factor, and each attribute's is what is less without the attribute."""
+    rng = np.random.default_rng(seed)
+    rows = random_fragments(rng, 8)
+    clustering = clustering_of(rows, rate)
+    a, b = rng.choice(8, 2, replace=False).tolist()
+    steps = of_pair(clustering, a, b)
+
+    def factor(model, one, other):
+        both, first, second = model.log_likelihood([[one, other], [one], [other]])
+        return both - first - second
+
+    bayes_factor = factor(clustering.model, rows[a], rows[b])
+    assert math.fsum(steps.values()) - steps[PRIOR] == pytest.approx(bayes_factor, abs=1e-9)
+    assert steps[PRIOR] == pytest.approx(-math.log(clustering.engine.alpha))
+    model = pt.Record(clustering.model.attributes, 0.0, clustering.model.presence)
+    whole = factor(model, rows[a], rows[b])
+    for name in ("name", "born", "place", "age"):
+        less = [{key: said for key, said in rows[x].items() if key != name} for x in (a, b)]
+        if all(less):
+            assert steps.get(name, 0.0) == pytest.approx(whole - factor(model, *less), abs=1e-9)
+
+
+def test_the_pair_beside_its_groups(url):
+    rows, _ = fragments(80)
+    with partita.kb.open(url) as kb:
+        kb.add(rows)
+        entities = [entity for entity in kb.entities() if len(entity.fragments) > 2]
+        asked = [(entities[0].id, entities[1].id), tuple(entities[0].fragments[:2])]
+        with kb.store.reading() as connection:
+            model = pt.Record.from_json(get(connection, "model"))
+        said = {row["id"]: row["properties"] for row in rows}
+        for one, other in asked:
+            found = kb.explain(one, other)
+            a, b = found.first, found.second
+            assert found.asked == [one, other]
+            assert found.entities == [kb.entity_of(a).id, kb.entity_of(b).id]
+            assert {one, other} <= {a, b, *found.entities}
+            pairs = [step.pair for step in found.steps]
+            assert math.fsum(pairs) == pytest.approx(found.pair_log_odds, abs=1e-9)
+            both, first, second = model.log_likelihood([[said[a], said[b]], [said[a]], [said[b]]])
+            evidence = math.fsum(step.pair for step in found.steps if step.attribute not in (PRIOR, REST))
+            assert evidence == pytest.approx(both - first - second, abs=1e-9)
+            apart = found.alternative if found.together else found.clusters
+            assert sorted([found.first_group, found.second_group]) <= sorted(apart)
+            assert a in found.first_group
+            assert b in found.second_group
+            assert not found.of_pair
+            for step in found.steps:
+                for ids, summary in zip(
+                    (found.first_group, found.second_group),
+                    (step.first_group, step.second_group),
+                    strict=True,
+                ):
+                    counts = Counter(value for id in ids for value in said[id].get(step.attribute, []))
+                    assert summary == dict(counts.most_common(5))
+
+
+def test_two_fragments_alone_have_no_other_groups(url):
+    with partita.kb.open(url, schema=pt.Record({"name": pt.Text()})) as kb:
+        kb.add([{"id": "a", "name": "Ada Lovelace"}, {"id": "b", "name": "Charles Babbage"}])
+        found = kb.explain("a", "b")
+        assert found.of_pair
+        assert [step.pair for step in found.steps if step.attribute != REST] == pytest.approx(
+            [step.nats for step in found.steps if step.attribute != REST]
+        )

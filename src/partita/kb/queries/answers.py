@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from partita.kb.fragments import Fragment
+from partita.kb.queries.listing import listed
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
 from partita.kb.store.fragments import ids_of as ids_of  # for explain and questions
@@ -120,11 +121,15 @@ def entity_number(connection: Connection, id: str) -> int:
     raise KeyError(f"there is no entity {id!r}: ids are such as {ENTITIES}1, as partita entities lists them")
 
 
-def entities(connection: Connection, minimum: int, limit: int | None) -> Iterator[Entity]:
-    """All entities, the largest first, of equal ones the oldest."""
-    table = tables.entities
-    query = select(table.c.number, table.c.name).where(table.c.ended.is_(None), table.c.size >= minimum)
-    rows = list(connection.execute(query.order_by(table.c.size.desc(), table.c.number).limit(limit)))
+def entities(
+    connection: Connection,
+    minimum: int,
+    limit: int | None,
+    sort: str = "size",
+    where: Mapping[str, Any] | None = None,
+) -> Iterator[Entity]:
+    """See :meth:`KnowledgeBase.entities`."""
+    rows = listed(connection, sort, minimum, where, limit)
     for start in range(0, len(rows), PAGE):
         page = {row.number: row.name for row in rows[start : start + PAGE]}
         yield from described(connection, page)

@@ -7,6 +7,10 @@ sizes, what mentioning just these attributes says of the kind of thing, and what
 Where the particles hold several clusterings of either kind, what the others add is a step of its own. So
 the steps sum to the log-odds of the probability that the two are together.
 
+Those clusters are whole groups of fragments. So beside the evidence of the *groups* stands that of the *pair*
+alone, log p({a, b}) − log p({a}) − log p({b}), attribute by attribute, as if there were nothing else; and
+what most of each group says, for that is where the two differ.
+
 A language model says how likely whole clusters are, and not by which attribute. There the attributes'
 evidence is what the records say, and a step of its own is how far the language model's differs from theirs.
 """
@@ -14,7 +18,8 @@ evidence is what the records say, and a step of its own is how far the language 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -25,18 +30,17 @@ from sqlalchemy import Connection
 
 from partita._core.typing import Floats, Integers
 from partita.kb.clustering import Clustering
-from partita.kb.queries.answers import Answer, Event, events
+from partita.kb.queries.answers import ENTITIES, Answer, Event, events, two_fragments
+from partita.kb.queries.evidence import REST, Cluster, evidence_of, only
 from partita.kb.store.fragments import ids_of, numbers_of
 from partita.kb.store.judgements import standing
-from partita.models.records.record import OTHER, Record
+from partita.models.records.fragments import as_text
+from partita.models.records.record import OTHER
 from partita.smc.moves.constrain import explore
 from partita.smc.reading.particles import partitions
 from partita.smc.state.constraints import constraints_from, said_by
 
-PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
-NETWORK = "language model"  # what it says beyond the steps before
-
-Cluster = frozenset[int]  # of observations
+SUMMARY = 5  # values that sum up what a group says
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,12 @@ class Step(Answer):
     """One step of a waterfall."""
 
     attribute: str  # or PRIOR, KIND, NETWORK or REST
-    nats: float  # above 0: for being together
+    nats: float  # of the groups that are compared; above 0: for being together
+    pair: float  # nats of the two fragments alone
     first: list[Any]  # what the two fragments say
     second: list[Any]
+    first_group: dict[str, int]  # what most of each group say, and how many do
+    second_group: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Explanation(Answer):
     second: str
     probability: float  # that they are together
     log_odds: float  # the sum of the steps
+    pair_log_odds: float  # of the two fragments alone, as if there were no others
     together: bool  # in the best clustering
     steps: list[Step]
     clusters: list[
@@ -65,37 +73,71 @@ class Explanation(Answer):
     alternative: list[list[str]]  # of the strongest alternative, those that the best clustering has not
     judgements: list[int]  # that have decided it, whatever the evidence
     events: list[Event]  # that the two fragments have caused
+    asked: list[str]  # ids that were asked for: of an entity, the surest fragment stands for it
+    entities: list[str]  # that the two fragments are of
+    first_group: list[str]  # ids of the fragments that are together with each of the two when they are apart
+    second_group: list[str]
+
+    @property
+    def of_pair(self) -> bool:
+        """Whether nothing is compared but the two fragments."""
+        return len(self.first_group) == len(self.second_group) == 1 and all(
+            set(ids) <= {self.first, self.second} for ids in self.clusters + self.alternative
+        )
 
 
-def explain(connection: Connection, clustering: Clustering, first: str, second: str) -> Explanation:
+def explain(connection: Connection, clustering: Clustering, one: str, other: str) -> Explanation:
     """See :meth:`KnowledgeBase.explain`."""
+    first, second = two_fragments(connection, one, other)
     numbers = numbers_of(connection, [first, second])
     a, b = (clustering.place(numbers[id]) for id in (first, second))
     joined, apart, log_odds = hypotheses(clustering, a, b)
-    steps = waterfall(clustering, joined, apart)
-    if clustering.network is not None:
-        steps[NETWORK] = difference(clustering, joined, apart) - math.fsum(steps.values())
+    steps = evidence_of(clustering, joined, apart)
+    alone = [frozenset({a, b})], [frozenset({a}), frozenset({b})]
+    pair = evidence_of(clustering, *map(frozenset, alone))
     rest = log_odds - math.fsum(steps.values())
     if rest != 0.0 and abs(rest) > 1e-12 * max(1.0, abs(log_odds)):
         steps[REST] = rest
     together = bool(clustering.entity[a] == clustering.entity[b])
-    said = [clustering.said(x) for x in (a, b)]
+    groups = [next(cluster for cluster in apart if x in cluster) for x in (a, b)]
     ids = ids_of(connection, clustering.numbers[sorted(set().union(*joined, *apart))])
-    held, other = (joined, apart) if together else (apart, joined)
+    held, against = (joined, apart) if together else (apart, joined)
+    members = [[ids[int(clustering.numbers[x])] for x in sorted(group)] for group in groups]
     return Explanation(
         first=first,
         second=second,
         probability=1.0 / (1.0 + math.exp(-log_odds)) if log_odds > -700.0 else 0.0,
         log_odds=log_odds,
+        pair_log_odds=math.fsum(pair.values()),
         together=together,
-        steps=[
-            Step(name, nats, *(values_of(clustering, s, name) for s in said)) for name, nats in steps.items()
-        ],
-        clusters=named(clustering, held - other, ids),
-        alternative=named(clustering, other - held, ids),
+        steps=steps_of(clustering, steps, pair, (a, b), groups),
+        clusters=named(clustering, held - against, ids),
+        alternative=named(clustering, against - held, ids),
         judgements=deciding(connection, clustering, a, b),
         events=events(connection, None, None, None, (first, second)),
+        asked=[one, other],
+        entities=[f"{ENTITIES}{clustering.entity[x]}" for x in (a, b)],
+        first_group=members[0],
+        second_group=members[1],
     )
+
+
+def steps_of(
+    clustering: Clustering,
+    steps: dict[str, float],
+    pair: dict[str, float],
+    both: tuple[int, int],
+    groups: Sequence[Cluster],
+) -> list[Step]:
+    """The steps, with what the two fragments and their groups say."""
+    said = {x: clustering.said(x) for x in sorted(set().union(*groups))}
+    found = []
+    for name, nats in steps.items():
+        values = {x: values_of(clustering, fragment, name) for x, fragment in said.items()}
+        one, other = (most_said(values[x] for x in group) for group in groups)
+        first, second = (values[x] for x in both)
+        found.append(Step(name, nats, pair.get(name, 0.0), first, second, one, other))
+    return found
 
 
 # ---------------------------------------------------------------------- the two clusterings
@@ -159,74 +201,6 @@ def clusters_of(members: Integers, labels: Integers) -> frozenset[Cluster]:
     return frozenset(map(frozenset, clusters.values()))
 
 
-# ---------------------------------------------------------------------- the steps
-
-
-def waterfall(
-    clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]
-) -> dict[str, float]:
-    """The difference of two clusterings' scores, step by step; attributes by the size of their evidence."""
-    model, log_alpha = clustering.model, math.log(clustering.engine.alpha)
-    signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
-    prior = sum(
-        sign * (log_alpha + math.lgamma(len(cluster)) + model.log_size(len(cluster)))
-        for cluster, sign in signs
-    )
-    kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
-    evidence = {}
-    for name in model.numbers:
-        found = attribute_scores(clustering, name, [cluster for cluster, _ in signs])
-        if found is not None:
-            evidence[name] = float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
-    steps = {PRIOR: prior, KIND: kind} if model.rate else {PRIOR: prior}
-    return steps | dict(sorted(evidence.items(), key=lambda entry: -abs(entry[1])))
-
-
-def difference(clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]) -> float:
-    """The difference of two clusterings' scores, as the model has them that the entities are found with."""
-    engine, log_alpha = clustering.engine, math.log(clustering.engine.alpha)
-    signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
-    if not signs:
-        return 0.0
-    with engine.lock:
-        scores = engine.scores([np.array(sorted(cluster)) for cluster, _ in signs])
-    return math.fsum(sign * (log_alpha + score) for (_, sign), score in zip(signs, scores, strict=True))
-
-
-def presence_of(clustering: Clustering, cluster: Cluster) -> float:
-    """What mentioning just these attributes adds to log p(c)."""
-    mentions = np.zeros(len(clustering.model.numbers), np.int64)
-    for x in cluster:
-        for name in mentioned(clustering.model, clustering.said(x)):
-            mentions[clustering.model.numbers[name]] += 1
-    return clustering.model.log_presence(mentions, len(cluster))
-
-
-def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster]) -> Floats | None:
-    """log p of what clusters say of one attribute; None if none of them says anything."""
-    model = clustering.model
-    parts = {x: only(model, clustering.said(x), name) for cluster in clusters for x in cluster}
-    speaking = {x: part for x, part in parts.items() if part}
-    if not speaking:
-        return None
-    scores = np.zeros(len(clusters))
-    some = [k for k, cluster in enumerate(clusters) if cluster & speaking.keys()]
-    said = [[speaking[x] for x in sorted(clusters[k] & speaking.keys())] for k in some]
-    scores[some] = Record(model.attributes, 0.0, model.presence, None, model.size).log_likelihood(said)
-    scores[some] -= [model.log_size(len(part)) for part in said]
-    return scores
-
-
-def mentioned(model: Record, fragment: dict[str, list[Any]]) -> set[str]:
-    """The attributes of the model that a fragment mentions."""
-    return {name if name in model.numbers else OTHER for name in fragment}
-
-
-def only(model: Record, fragment: dict[str, list[Any]], name: str) -> dict[str, list[Any]]:
-    """What a fragment says of one attribute of the model."""
-    return {key: said for key, said in fragment.items() if (key if key in model.numbers else OTHER) == name}
-
-
 # ---------------------------------------------------------------------- in words
 
 
@@ -238,6 +212,12 @@ def values_of(clustering: Clustering, fragment: dict[str, list[Any]], name: str)
     if name == OTHER:
         return [f"{key}: {value}" for key, values in said.items() for value in values]
     return said.get(name, [])
+
+
+def most_said(said: Iterable[list[Any]]) -> dict[str, int]:
+    """The values that most fragments of a group have, and how many have each, the commonest first."""
+    counts = Counter(value for values in said for value in dict.fromkeys(map(as_text, values)))
+    return dict(counts.most_common(SUMMARY))
 
 
 def named(clustering: Clustering, clusters: Iterable[Cluster], ids: dict[int, str]) -> list[list[str]]:

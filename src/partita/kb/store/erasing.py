@@ -3,37 +3,68 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
+from partita.kb.names import Given
 from partita.kb.store import tables
+from partita.models.records.fragments import as_text
+
+NAMES = ("name", "from", "to")  # of an entity, in events
+
+
+def owners(connection: Connection, id: str) -> list[int]:
+    """The entities that any version of a fragment has ever been of."""
+    members, versions = tables.members, select(tables.fragments.c.number).where(tables.fragments.c.id == id)
+    return list(
+        connection.scalars(select(members.c.entity).where(members.c.fragment.in_(versions)).distinct())
+    )
 
 
 def erase(
-    connection: Connection, id: str, names_given: Callable[[Mapping[str, list[Any]]], list[str]]
+    connection: Connection,
+    id: str,
+    names_given: Callable[[Mapping[str, list[Any]]], list[Given]],
+    kept: set[str],
 ) -> set[str]:
     """Erase what all versions of a fragment have said, and the names that entities have had from them.
 
-    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Returns the
-    names erased.
+    ``names_given`` is a function from what a fragment says to the names that it gives its entity; ``kept`` are names
+    that others give it as well. Returns the names erased.
     """
     table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
     versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
-    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))}
+    said = [json.loads(row.properties or "{}") for row in versions]
+    names = {one.name for properties in said for one in names_given(properties)} - kept
+    values = {as_text(value) for properties in said for given in properties.values() for value in given}
     numbers = [row.number for row in versions]
-    owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
-    gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
+    of = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
+    gone = (entities.c.number.in_(of), entities.c.ended.is_not(None), entities.c.name.in_(names))
     connection.execute(update(entities).where(*gone).values(name=None))
-    renamed = select(events.c.number, events.c.detail).where(
-        events.c.kind == "renamed", events.c.entity.in_(owners)
+    naming = select(events.c.number, events.c.detail).where(
+        events.c.kind.in_(("created", "split", "renamed")), events.c.detail.is_not(None)
     )
-    for row in connection.execute(renamed).all():
-        detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
+    own = naming.where(events.c.entity.in_(of) | events.c.other.in_(of))
+    for row in connection.execute(own).all():
+        known = json.loads(row.detail)
+        gone_from = {key for key in NAMES if known.get(key) not in kept and made_of(known.get(key), values)}
+        detail = {key: None if key in gone_from else told for key, told in known.items()}
+        if detail == known:
+            continue
         change = update(events).where(events.c.number == row.number)
         connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
     nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
     connection.execute(update(table).where(table.c.id == id).values(nothing))
     return names
+
+
+def made_of(name: str | None, values: Collection[str]) -> bool:
+    """Whether a name is a value, or several one after the other: entities may have been named by others before."""
+    if name is None or name in values:
+        return name is not None
+    return any(
+        name.startswith(f"{value} ") and made_of(name[len(value) + 1 :], values) for value in values if value
+    )

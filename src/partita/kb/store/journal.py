@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
+from partita.kb.names import Given, best_name
 from partita.kb.store.database import delete_all, insert_all
 from partita.kb.store.fragments import ids_of
 from partita.kb.store.tables import entities, events, members
 
 DIGITS = 4  # of probabilities
+WAYS = 3  # of naming entities that an event tells
 
 
 @dataclass
@@ -32,21 +35,11 @@ class Entry:
     created: int  # the event
     name: str | None = None
     size: int = 0
-    names: Counter[str] | None = field(default_factory=Counter)  # that fragments give it; None: to be fetched
+    names: Counter[Given] | None = field(
+        default_factory=Counter
+    )  # that fragments give it; None: to be fetched
     ended: int | None = None
     merged_into: int | None = None
-
-    def best_name(self) -> str | None:
-        """The name that most fragments give it, of equal ones that of the commonest words, or the longest."""
-        if self.names is None:
-            return self.name
-        most = max(self.names.values(), default=0)
-        tied = [name for name in self.names if self.names[name] == most]
-        if len(tied) < 2:
-            return tied[0] if tied else None
-        words = Counter(word for name in self.names for word in set(name.lower().split()))
-        worth = {name: sum(words[word] for word in set(name.lower().split())) for name in tied}
-        return min(tied, key=lambda name: (-worth[name], -len(name), name != self.name, name))
 
 
 class Register(dict[int, Entry]):
@@ -58,7 +51,7 @@ class Register(dict[int, Entry]):
         From an entity to the names that its fragments give it, each as often as it is given.
     """
 
-    def __init__(self, fetch: Callable[[int], Iterable[str]] = lambda entity: ()) -> None:
+    def __init__(self, fetch: Callable[[int], Iterable[Given]] = lambda entity: ()) -> None:
         super().__init__()
         self._fetch = fetch
 
@@ -67,7 +60,12 @@ class Register(dict[int, Entry]):
         for row in connection.execute(select(entities).where(entities.c.ended.is_(None))):
             self[row.number] = Entry(row.created, row.name, row.size, names=None)
 
-    def move(self, names: Iterable[str], before: int, after: int) -> None:
+    def name_anew(self, given: Mapping[int, Iterable[Given]]) -> None:
+        """From now on fragments give their entities other names: of each entity those it is given now."""
+        for entity, entry in self.items():
+            entry.names = Counter(given.get(entity, ()))
+
+    def move(self, names: Iterable[Given], before: int, after: int) -> None:
         """A fragment that gives its entity these names goes from one to another."""
         for entity, by in ((before, -1), (after, 1)):
             if entity != NOBODY:
@@ -77,7 +75,7 @@ class Register(dict[int, Entry]):
                     if given[name] == 0:
                         del given[name]
 
-    def names(self, entity: int) -> Counter[str]:
+    def names(self, entity: int) -> Counter[Given]:
         """The names that an entity's fragments give it."""
         entry = self[entity]
         if entry.names is None:
@@ -127,7 +125,7 @@ class Journal:
     """
 
     def __init__(
-        self, connection: Connection, register: Register, names_of: Callable[[int], list[str]]
+        self, connection: Connection, register: Register, names_of: Callable[[int], list[Given]]
     ) -> None:
         self.next_event = (connection.scalar(select(func.max(events.c.number))) or 0) + 1
         self.at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -137,6 +135,8 @@ class Journal:
         self._past: list[dict[str, Any]] = []  # memberships that began and ended within this transaction
         self._ended: dict[int, int] = {}  # when the membership that the table has of a fragment ended
         self._touched: set[int] = set()  # entities
+        self._due: list[int] = []  # entities that may have another name
+        self._born: dict[int, dict[str, Any]] = {}  # of entities that an event has begun, its row
         self._ids: dict[int, str] = {}  # of fragments, by number, as far as they were mentioned
         self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
 
@@ -150,13 +150,23 @@ class Journal:
         for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
             self._register.names(entity)
 
+    def still_given(self, entities: Iterable[int], outcome: Outcome) -> set[str]:
+        """The names that some entities' fragments give them, but for the one that goes."""
+        kept: set[str] = set()
+        for entity in self._register.keys() & set(entities):
+            given = Counter(self._register.names(entity))
+            if (outcome.fragment, entity, NOBODY) in outcome.moves:
+                given.subtract(self._names_of(outcome.fragment))
+            kept |= {one.name for one, n in given.items() if n > 0}
+        return kept
+
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)
 
     def record(self, outcome: Outcome, fragment: str | None = None, **detail: Any) -> None:
         """What has changed because of a fragment, or of what ``detail`` says."""
-        if not outcome.changes and not outcome.moves:
+        if not (outcome.changes or outcome.moves or self._due):
             return
         moment = self.next_event
         for entity in outcome.revived:
@@ -168,8 +178,17 @@ class Journal:
             self._change(change, moment, fragment, detail, numbers)
         for number, before, after in outcome.moves:
             self._move(number, before, after, moment)
-        for entity in dict.fromkeys(e for _, *pair in outcome.moves for e in pair if e != NOBODY):
-            self._rename(entity, moment, fragment)
+        touched = (entity for _, *pair in outcome.moves for entity in pair if entity != NOBODY)
+        for entity in dict.fromkeys(chain(touched, self._due)):
+            self._rename(entity, moment, fragment, detail)
+        self._due = []
+        self._born.clear()
+
+    def name_anew(self, ways: Sequence[Sequence[str]], given: Mapping[int, Iterable[Given]]) -> None:
+        """Entities are named by other attributes from now on: what fragments give them now, before the next record."""
+        self.note("naming", name=[list(way) for way in ways[:WAYS]])
+        self._register.name_anew(given)
+        self._due = sorted(given)
 
     def _revive(self, entity: int) -> None:
         """Let an entity that had ended have fragments again, under the name that it had."""
@@ -189,7 +208,9 @@ class Journal:
         elif kind == "emptied":
             self._register[entity].ended, self._register[entity].name = moment, None
         self._touched |= {entity, other} - {NOBODY}
-        self._event(kind, entity, None if other == NOBODY else other, fragment, detail, numbers)
+        row = self._event(kind, entity, None if other == NOBODY else other, fragment, detail, numbers)
+        if kind in ("created", "split"):
+            self._born.setdefault(entity if kind == "created" else other, row)
 
     def _move(self, number: int, before: int, after: int, moment: int) -> None:
         self._register.move(self._names_of(number), before, after)
@@ -204,16 +225,25 @@ class Journal:
         if after != NOBODY:
             self._open[number] = after, moment
 
-    def _rename(self, entity: int, moment: int, fragment: str | None) -> None:
+    def _rename(self, entity: int, moment: int, fragment: str | None, cause: dict[str, Any]) -> None:
+        """Give an entity the name that its fragments do; that of one that has just begun is told where it did."""
         entry = self._register[entity]
-        name = entry.best_name()
-        if name == entry.name or entry.size == 0:
+        name = best_name(self._register.names(entity), entry.name)
+        if entry.size == 0:
             return
-        if entry.created < moment:
-            known = [None if each in self.hidden else each for each in (entry.name, name)]
-            detail = dict(zip(("from", "to"), known, strict=True))
-            self._event("renamed", entity, None, fragment, detail)
+        if name != entry.name and entry.created < moment:
+            change = {"from": self._shown(entry.name), "to": self._shown(name)}
+            self._event("renamed", entity, None, fragment, change | cause)
+            self._touched.add(entity)
+        if entity in self._born:
+            begun = self._born[entity]
+            at_first = entry.name if entry.created < moment else name
+            begun["detail"] = (begun["detail"] or {}) | {"name": self._shown(at_first)}
         entry.name = name
+
+    def _shown(self, name: str | None) -> str | None:
+        """A name, unless it is not to be written down."""
+        return None if name in self.hidden else name
 
     def _event(
         self,
@@ -223,18 +253,21 @@ class Journal:
         fragment: str | None,
         detail: dict[str, Any],
         numbers: Sequence[int] = (),
-    ) -> None:
+    ) -> dict[str, Any]:
         row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
-        text = json.dumps(detail, ensure_ascii=False) if detail else None
-        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": text})
+        row |= {"fragment": fragment, "fragments": numbers, "detail": detail}
+        self._events.append(row)
         self.next_event += 1
+        return row
 
     def _with_ids(self) -> list[dict[str, Any]]:
         """The events, with the ids of the fragments that they move."""
         wanted = {number for row in self._events for number in row["fragments"]} - self._ids.keys()
         ids = self._ids | ids_of(self._connection, np.array(sorted(wanted), np.int64))
         return [
-            row | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
+            row
+            | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
+            | {"detail": json.dumps(row["detail"], ensure_ascii=False) if row["detail"] else None}
             for row in self._events
         ]
 

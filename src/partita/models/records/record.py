@@ -16,6 +16,7 @@ from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNES
 from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
+from partita.models.records.named_by import check_named_by
 from partita.models.records.tables import WIDTH
 from partita.models.records.text_model import TextModel
 from partita.models.registry import register
@@ -55,6 +56,8 @@ class Record(TextModel):
         ``fit_prior`` finds them; None has all entities be of one type, as ``presence`` says.
     size : float, optional
         How many fragments an entity has, on average; what ``alpha="auto"`` expects. ``fit_prior`` learns it.
+    name : list of str, optional
+        The attributes that make an entity's name together, in a knowledge base; it chooses them otherwise.
 
     Examples
     --------
@@ -78,12 +81,14 @@ class Record(TextModel):
         presence: Mapping[str, float] | None = None,
         types: Sequence[tuple[float, Mapping[str, float]]] | None = None,
         size: float | None = None,
+        name: Sequence[str] | None = None,
     ) -> None:
         self.attributes = attributes
         self.rate = rate
         self.presence = presence
         self.types = types
         self.size = size
+        self.name = name
 
     # ------------------------------------------------------------------ schema
 
@@ -188,6 +193,7 @@ class Record(TextModel):
         2
         """
         fitted: Record = registry.taught(self, X, labels, **({} if pairs is None else {"pairs": pairs}))
+        fitted.name = self.name
         return fitted
 
     # ------------------------------------------------------------------ for the samplers
@@ -196,6 +202,7 @@ class Record(TextModel):
         names, models = self._modelled()
         for name, model in zip(names, models, strict=True):
             model.check(name)
+        check_named_by(self.name, self.attributes or {})
         if not (isinstance(self.rate, int | float) and 0.0 <= self.rate < np.inf):
             raise ValueError(f"rate must be a number of at least 0, got {self.rate!r}")
         if self.size is not None and not (isinstance(self.size, int | float) and 1.0 <= self.size < np.inf):

@@ -80,9 +80,10 @@ def chosen(column: Column) -> tuple[type[Attribute], str]:
 def to_toml(model: Any) -> str:
     """See :meth:`Record.to_toml`."""
     lines = [f"rate = {float(model.rate)!r}", ""]
+    if model.name is not None:
+        lines.insert(1, f"name = {in_toml(list(model.name))}")
     for name, attribute in (model.attributes or {}).items():
-        key = json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML has escaped
-        lines.append(f"[attributes.{key}]")
+        lines.append(f"[attributes.{in_toml(name)}]")
         if attribute is None:
             lines += ['kind = "ignore"', ""]
             continue
@@ -92,6 +93,11 @@ def to_toml(model: Any) -> str:
             lines.append(f"{parameter} = {json.dumps(plain(value))}")
         lines.append("")
     return "\n".join(lines)
+
+
+def in_toml(value: Any) -> str:
+    """A text, or a list of texts, as TOML writes it."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML has escaped
 
 
 def from_toml(kind: Any, text: Any) -> Any:
@@ -105,14 +111,14 @@ def from_toml(kind: Any, text: Any) -> Any:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"the schema is not TOML: {error}") from None
-    unknown = set(contents) - {"rate", "attributes"}
+    unknown = set(contents) - {"rate", "name", "attributes"}
     if unknown:
         raise ValueError(f"the schema has unknown entries: {', '.join(sorted(unknown))}")
     described = contents.get("attributes")
     if not isinstance(described, dict) or not described:
         raise ValueError("the schema needs a table [attributes.NAME] for each attribute")
     attributes = {name: attribute_from(name, table) for name, table in described.items()}
-    model = kind(attributes, contents.get("rate", 2.0))
+    model = kind(attributes, contents.get("rate", 2.0), name=contents.get("name"))
     model.check(1)
     return model
 
@@ -182,6 +188,7 @@ def to_json(model: Any) -> dict[str, Any]:
             "presence": presence,
             "types": types,
             "size": model.size,
+            "name": None if model.name is None else list(model.name),
         }
     )
     return kept
@@ -221,7 +228,9 @@ def from_json(kind: Any, contents: dict[str, Any]) -> Any:
             noted=noted,
         )
     types = None if contents["types"] is None else [(weight, shares) for weight, shares in contents["types"]]
-    model = kind(attributes, contents["rate"], contents["presence"], types, contents["size"])
+    model = kind(
+        attributes, contents["rate"], contents["presence"], types, contents["size"], contents.get("name")
+    )
     model.check(1)
     return model
 
