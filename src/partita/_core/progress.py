@@ -1,11 +1,18 @@
-"""Progress bars, on request."""
+"""Who watches what takes long: bars on request, and reports of how far it has come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
 
 Item = TypeVar("Item")
+
+# Called with what is going on, how much of it is done, and how much there is of it, None if that is not known.
+Report = Callable[[str, int, int | None], object]
+
+
+def nobody(phase: str, done: int, total: int | None) -> None:
+    """Nobody watches."""
 
 
 def steps(items: Iterable[Item], description: str, show: bool) -> Iterator[Item]:

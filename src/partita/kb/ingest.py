@@ -8,6 +8,7 @@ id is known and that says something else replaces the version before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -58,17 +59,19 @@ def add(session: Session, given: Any, batch: int, progress: Callable[[int], obje
     return total
 
 
-def fragments_of(given: Any) -> Iterator[Fragment]:
-    """Fragments as they are, anything else as :func:`as_fragments` reads it."""
+def fragments_of(given: Any, source: str | None = None) -> Iterator[Fragment]:
+    """Fragments as they are, anything else as :func:`as_fragments` reads it; all of one source, if it is given."""
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes):
         if hasattr(given, "columns"):
-            return as_fragments(given)
+            return as_fragments(given, from_source=source)
         rows = iter(given)
         first = next(rows, None)
         if first is None:
             return iter(())
         rest = chain([first], rows)
-        return rest if isinstance(first, Fragment) else as_fragments(rest)
+        if not isinstance(first, Fragment):
+            return as_fragments(rest, from_source=source)
+        return rest if source is None else (replace(fragment, source=source) for fragment in rest)
     raise TypeError(f"fragments must be an iterable of mappings, got {type(given).__name__}")
 
 
@@ -110,7 +113,7 @@ def observe(session: Session, journal: Journal, given: Numbered, before: int | N
     if not given:
         return
     clustering, fragment_of, rows = session.live, dict(given), fragments.NewRows()
-    checked = validated(clustering, list(fragment_of.values()))
+    checked = validated(clustering.model, list(fragment_of.values()))
     for number, fragment in given:
         session.names.remember(number, fragment.properties)
     session.n_present += len(given)
@@ -143,9 +146,8 @@ def observed(
         yield outcome, clustering.added_keys[k]
 
 
-def validated(clustering: Clustering, given: list[Fragment]) -> list[Any]:
+def validated(model: Record, given: list[Fragment]) -> list[Any]:
     """Fragments as the model takes them; ValueError names the fragment."""
-    model = clustering.model
     try:
         return model.validate([fragment.properties for fragment in given])
     except ValueError:
@@ -177,12 +179,16 @@ def update(session: Session, journal: Journal, old: int, new: int, fragment: Fra
 def remove(session: Session, ids: Iterable[str]) -> None:
     """See :meth:`KnowledgeBase.remove`."""
     with session.changing() as journal:
-        for id in dict.fromkeys(ids):
-            number = fragments.number_of(session.connection, id)
-            outcome = withdraw(session, journal, id, number)
-            journal.foresee(outcome)
-            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by)
-            journal.record(outcome, id)
+        take_out(session, journal, list(dict.fromkeys(ids)))
+
+
+def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
+    """Forget fragments within a transaction, and erase what all their versions have said."""
+    for k, id in enumerate(ids, 1):
+        number = fragments.number_of(session.connection, id)
+        journal.record(withdraw(session, journal, id, number), id)
+        session.report("removing", k, len(ids))
+    journal.hidden |= erasing.erase(session.connection, ids, session.names.given_by)
 
 
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
@@ -229,7 +235,7 @@ def learn_anew(session: Session, journal: Journal) -> None:
     judged = judgements.answers(session, numbers)
     new = session.learn([fragment.properties for fragment in given], judged)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
-    checked = validated(new, given)
+    checked = validated(new.model, given)
     keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter
     session.constrain()
     if new.network is None:

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from partita._core.checks import whole
+from partita._core.progress import Report
 from partita.kb import ingest, judgements
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
@@ -31,6 +32,7 @@ from partita.kb.queries.statistics import stats
 from partita.kb.session import open_session
 from partita.kb.store.database import Store, get
 from partita.kb.store.judgements import standing
+from partita.kb.syncing import Synced, sync
 from partita.metrics import Calibration
 from partita.models.records.record import Record
 from partita.smc.engine import Diagnostics
@@ -76,6 +78,14 @@ class KnowledgeBase:
         """Give the store back. Whatever was done is kept already."""
         self._session.close()
 
+    def watch(self, report: Report) -> None:
+        """Have a function called with how far what takes long has come, such as ``("adding", 500, 2000)``.
+
+        The phases are reading, learning, adding, clustering, refining, removing and writing; how much there is of it
+        is None where that is not known. It is called often, and must be quick.
+        """
+        self._session.report = report
+
     # ------------------------------------------------------------------ changing
 
     def add(
@@ -102,6 +112,34 @@ class KnowledgeBase:
             Called after each batch with the number of fragments done.
         """
         return ingest.add(self._session, fragments, batch, progress)
+
+    def sync(
+        self, fragments: Any, *, source: str | None = None, dry_run: bool = False, confirmed: bool = False
+    ) -> Synced:
+        """Take fragments in that are the whole truth of their sources: what a source has no more is removed.
+
+        Fragments that are new are added, those that say something else updated, those of the same source that are
+        not among them removed, with their contents, as by :meth:`remove`; in one transaction. Where nothing has
+        changed nothing happens. Judgements of a fragment that goes apply again when it comes back.
+
+        Parameters
+        ----------
+        fragments : iterable of mappings or Fragments, or a DataFrame
+            As in :meth:`add`. If they are of several sources, they are the whole truth of each. To have no source
+            is to be of one, too. Without any there is nothing to be the truth, and that is refused.
+        source : str, optional
+            Where all of them are from, whatever they say of it.
+        dry_run : bool
+            Only say what would be done.
+        confirmed : bool
+            Whether a source may lose more than half of its fragments, which is refused otherwise.
+
+        Returns
+        -------
+        Synced
+            The ids of the fragments added, updated and removed, and what that means to sources and entities.
+        """
+        return sync(self._session, fragments, source, dry_run, confirmed)
 
     def remove(self, *ids: str) -> None:
         """Forget fragments, as if they had never come; their contents are erased.

@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
+from partita._core.progress import Report, nobody
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.language import RECORD, Network, model_named
@@ -50,10 +51,13 @@ class Session:
         Those that fragments give their entities.
     n_present : int
         How many fragments there are.
+    report : callable
+        Told how far what takes long has come; see :meth:`KnowledgeBase.watch`.
     """
 
     def __init__(self, store: Store, settings: dict[str, Any]) -> None:
         self.store, self.settings = store, settings
+        self.report: Report = nobody
         self._connection: Connection | None = None  # of the transaction that is going on
         self._revision = -1  # of the store, that the sampler was loaded from or saved as
         self._forget()

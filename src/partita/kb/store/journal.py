@@ -145,11 +145,6 @@ class Journal:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
 
-    def foresee(self, outcome: Outcome) -> None:
-        """Fetch the names that entities have before what will be recorded, for a fragment of theirs is to be erased."""
-        for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
-            self._register.names(entity)
-
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)
@@ -210,9 +205,7 @@ class Journal:
         if name == entry.name or entry.size == 0:
             return
         if entry.created < moment:
-            known = [None if each in self.hidden else each for each in (entry.name, name)]
-            detail = dict(zip(("from", "to"), known, strict=True))
-            self._event("renamed", entity, None, fragment, detail)
+            self._event("renamed", entity, None, fragment, {"from": entry.name, "to": name})
         entry.name = name
 
     def _event(
@@ -225,23 +218,27 @@ class Journal:
         numbers: Sequence[int] = (),
     ) -> None:
         row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
-        text = json.dumps(detail, ensure_ascii=False) if detail else None
-        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": text})
+        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": detail})
         self.next_event += 1
 
-    def _with_ids(self) -> list[dict[str, Any]]:
-        """The events, with the ids of the fragments that they move."""
+    def _rows(self) -> list[dict[str, Any]]:
+        """The events as rows, with the ids of the fragments that they move, and without names that are hidden."""
         wanted = {number for row in self._events for number in row["fragments"]} - self._ids.keys()
         ids = self._ids | ids_of(self._connection, np.array(sorted(wanted), np.int64))
-        return [
-            row | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
-            for row in self._events
-        ]
+        rows = []
+        for row in self._events:
+            moved, detail = row["fragments"], row["detail"]
+            if row["kind"] == "renamed":
+                detail = {key: None if name in self.hidden else name for key, name in detail.items()}
+            text = json.dumps(detail, ensure_ascii=False) if detail else None
+            listed = json.dumps([ids[n] for n in moved]) if moved else None
+            rows.append(row | {"fragments": listed, "detail": text})
+        return rows
 
     def write(self, probabilities: dict[int, float]) -> None:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
         connection = self._connection
-        insert_all(connection, events, self._with_ids())
+        insert_all(connection, events, self._rows())
         if self._ended:
             ended = update(members).where(
                 members.c.fragment == bindparam("number"), members.c.until.is_(None)
@@ -268,5 +265,6 @@ class Journal:
 
     def _row(self, entity: int) -> dict[str, Any]:
         entry = self._register[entity]
-        row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
+        name = None if entry.ended is not None and entry.name in self.hidden else entry.name
+        row = {"number": entity, "name": name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}
