@@ -7,8 +7,9 @@ id is known and that says something else replaces the version before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -46,14 +47,14 @@ class Added(NamedTuple):
 def add(session: Session, given: Any, batch: int, progress: Callable[[int], object]) -> Added:
     """See :meth:`KnowledgeBase.add`."""
     whole("batch", batch, 1)
-    rows = fragments_of(given)
+    rows, n = fragments_of(given), len(given) if isinstance(given, Sized) else None
     first: list[Fragment] = [] if session.is_learnt() else list(islice(rows, ENOUGH))
     rows, total = chain(first, rows), Added()
     while some := list(islice(rows, batch)):
         with session.changing() as journal:
             if session.clustering is None:
                 session.learn([fragment.properties for fragment in first or some])
-            done = add_batch(session, journal, some)
+            done = add_batch(session, journal, some, sum(total), n)
         total = Added(*map(sum, zip(total, done, strict=True)))
         progress(sum(total))
     return total
@@ -75,13 +76,18 @@ def fragments_of(given: Any, source: str | None = None) -> Iterator[Fragment]:
     raise TypeError(f"fragments must be an iterable of mappings, got {type(given).__name__}")
 
 
-def add_batch(session: Session, journal: Journal, given: list[Fragment]) -> Added:
-    """Add a batch within a transaction: new fragments wait until they can be observed many at a time."""
+def add_batch(
+    session: Session, journal: Journal, given: list[Fragment], before: int = 0, total: int | None = None
+) -> Added:
+    """Add a batch within a transaction: new fragments wait until they can be observed many at a time.
+
+    Whoever watches is told that there were so many ``before`` it, and of how many in ``total``.
+    """
     known = fragments.known(session.connection, {fragment.id for fragment in given})
     number = fragments.last_number(session.connection)
     waiting: Numbered = []
     added = updated = 0
-    for fragment in given:
+    for place, fragment in enumerate(given):
         old = known.get(fragment.id)
         if old is not None and old.digest == fragment.digest:
             continue
@@ -103,7 +109,9 @@ def add_batch(session: Session, journal: Journal, given: list[Fragment]) -> Adde
             observe(session, journal, waiting)
             waiting = []
             look_again(session, journal, number - STRIDE)
+            session.report("adding", before + place + 1, total)
     observe(session, journal, waiting)
+    session.report("adding", before + len(given), total)
     judgements.constrain_again(session, journal, {fragment.id for fragment in given})
     return Added(added, updated, len(given) - added - updated)
 
@@ -210,9 +218,12 @@ def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcom
 def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> None:
     """See :meth:`KnowledgeBase.refine`."""
     for sweep in range(whole("sweeps", sweeps, 0)):
+        watched = partial(
+            session.report, "refining" if sweeps == 1 else f"refining, sweep {sweep + 1} of {sweeps}"
+        )
         with session.changing() as journal:
             if session.clustering is not None:
-                journal.record(session.live.refine(), refined=True)
+                journal.record(session.live.refine(progress=watched), refined=True)
         progress(sweep + 1)
 
 
@@ -236,10 +247,13 @@ def learn_anew(session: Session, journal: Journal) -> None:
     new = session.learn([fragment.properties for fragment in given], judged)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new.model, given)
-    keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter
+    keys = []
+    for _, key in observed(new, numbers.tolist(), checked):  # the way there does not matter
+        keys.append(key)
+        session.report("clustering", len(keys), len(numbers))
     session.constrain()
     if new.network is None:
-        new.refine(most=REPLAYED)
+        new.refine(most=REPLAYED, progress=partial(session.report, "refining"))
     entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
     journal.record(new.rename_from(entities, old.next_entity), relearnt=True)
     fragments.replace_keys(session.connection, numbers, keys)

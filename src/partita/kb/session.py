@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
-from partita._core.progress import Report, nobody
+from partita._core.progress import Report, unreported
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.language import RECORD, Network, model_named
@@ -57,7 +58,7 @@ class Session:
 
     def __init__(self, store: Store, settings: dict[str, Any]) -> None:
         self.store, self.settings = store, settings
-        self.report: Report = nobody
+        self.report: Report = unreported
         self._connection: Connection | None = None  # of the transaction that is going on
         self._revision = -1  # of the store, that the sampler was loaded from or saved as
         self._forget()
@@ -189,7 +190,9 @@ class Session:
         """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
-        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given, pairs=pairs)
+        model = Record.from_toml(schema) if schema else Record.infer(given)
+        self.report("learning", 0, None)
+        model = model.fit_prior(given, pairs=pairs, progress=partial(self.report, "learning"))
         self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())

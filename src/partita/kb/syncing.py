@@ -68,6 +68,11 @@ class Synced(Answer):
         return changed | {"unchanged": self.unchanged}
 
     @property
+    def changes_anything(self) -> bool:
+        """Whether a single fragment comes, changes or goes."""
+        return bool(self.added or self.updated or self.removed)
+
+    @property
     def excessive(self) -> list[SourceChange]:
         """The sources that would lose more than half of what they had."""
         return [change for change in self.sources if change.removed > MOST * change.before]
@@ -81,16 +86,16 @@ def sync(session: Session, given: Any, source: str | None, dry_run: bool, confir
     """See :meth:`KnowledgeBase.sync`."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as waiting:
         plan, revision = planned(session, ingest.fragments_of(given, source), waiting)
-        if dry_run or not (plan.added or plan.updated or plan.removed):
+        if dry_run or not plan.changes_anything:
             return plan
         if plan.excessive and not confirmed:
-            raise TooMuchGone(too_much(plan.excessive[0]))
+            raise TooMuchGone(most_of(plan.excessive[0]))
         carry_out(session, plan, revision, waiting)
     return plan
 
 
-def too_much(change: SourceChange) -> str:
-    """Why a sync is refused that would remove most of a source."""
+def most_of(change: SourceChange) -> str:
+    """That a sync would remove most of a source."""
     whose = "without a source" if change.source is None else f"of {change.source!r}"
     return f"{change.removed:,} of the {change.before:,} fragments {whose} would be removed, more than half"
 
@@ -124,7 +129,9 @@ def planned(session: Session, rows: Iterator[Fragment], waiting: IO[str]) -> tup
             waiting.writelines(as_line(fragment) for fragment in fresh)
             session.report("reading", len(digests), None)
         if not digests:
-            raise ValueError("there is no row, and a source is not emptied by a sync: remove its fragments by id")
+            raise ValueError(
+                "there is no row, and a source is not emptied by a sync: remove its fragments by id"
+            )
         present = fragments.of_sources(connection, counts)
         removed = {row.id: row for row in present if row.id not in digests}
         gone = Counter(row.source for row in removed.values())
@@ -179,9 +186,8 @@ def carry_out(session: Session, plan: Synced, revision: int, waiting: IO[str]) -
             session.learn([fragment.properties for fragment in first])
             rows = chain(first, rows)
         while some := list(islice(rows, BATCH)):
-            ingest.add_batch(session, journal, some)
+            ingest.add_batch(session, journal, some, done, total)
             done += len(some)
-            session.report("adding", done, total)
         ingest.take_out(session, journal, plan.removed)
 
 
