@@ -24,7 +24,9 @@ class What(StrEnum):
     """What can be exported."""
 
     entities = "entities"
+    golden = "golden"
     fragments = "fragments"
+    clusters = "clusters"
     ftm = "ftm"
     samples = "samples"
 

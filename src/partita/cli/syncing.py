@@ -61,6 +61,6 @@ def print_dry_run(kb: str, done: dict[str, int], synced: Synced, json: bool) -> 
         return
     from partita.terminal.syncing import meaning
 
-    answer(f"{kb}: {added_in_words(done)}, if it were done.")
+    answer(f"{kb} would have {added_in_words(done)}.")
     for line in meaning(synced):
         answer(line)

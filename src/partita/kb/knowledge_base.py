@@ -26,6 +26,7 @@ from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
+from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
 from partita.kb.queries.questions import questions
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
@@ -233,6 +234,19 @@ class KnowledgeBase:
         with self.store.reading() as connection:
             yield from answers.entities(connection, minimum, limit)
 
+    def golden(self, rules: Mapping[str, str] | None = None) -> Iterator[Golden]:
+        """All entities with one best value an attribute, the largest first.
+
+        Parameters
+        ----------
+        rules : mapping, optional
+            From attributes to what is best: "probable", the default: what most fragments say, weighed by how surely
+            they are of the entity; "recent": what came last, "recent:updated_at": by a date; "longest";
+            "source:crm,newsletter": from the first of some sources that says something, else from any.
+        """
+        with self.store.reading() as connection:
+            yield from golden(connection, rules_of(rules or {}, attributes_of(connection)))
+
     def entity(self, id: str, *, as_of: int | datetime | None = None) -> answers.Entity:
         """An entity, now or as of a moment: of an event, or a time. An id that was merged leads on."""
         with self.store.reading() as connection:
@@ -352,6 +366,9 @@ class KnowledgeBase:
         *,
         format: str | None = None,
         samples: int = 100,
+        rules: Mapping[str, str] | None = None,
+        plain: bool = False,
+        with_fields: bool = False,
     ) -> int:
         """Write what is known to a file; returns how many rows it has.
 
@@ -359,14 +376,22 @@ class KnowledgeBase:
         ----------
         path : path
             "-" is standard output.
-        what : {"entities", "fragments", "ftm", "samples"}
-            Entities with their properties; fragments with their entities; entities in the manner of
-            FollowTheMoney; clusterings drawn from the posterior.
+        what : {"entities", "golden", "fragments", "clusters", "ftm", "samples"}
+            Entities with their properties; entities with one best value an attribute, as :meth:`golden`; fragments
+            with their entities; the same in columns as Splink names them; entities as FollowTheMoney has them;
+            clusterings drawn from the posterior.
         format : {"jsonl", "csv", "parquet"}, optional
             By the suffix of the path, unless given.
         samples : int
             How many clusterings to draw.
+        rules : mapping, optional
+            Of golden records, as in :meth:`golden`.
+        plain : bool
+            Whether golden records are only values, without how probable they are and how many fragments agree.
+        with_fields : bool
+            Whether clusters come with what the fragments say.
         """
-        from partita.kb.queries.export import export  # which needs DuckDB
+        from partita.kb.queries.export import Wanted, export  # which needs DuckDB
 
-        return export(self._session, path, what, format, samples)
+        wanted = Wanted(what, samples, rules or {}, plain, with_fields)
+        return export(self._session, path, wanted, format)

@@ -15,7 +15,8 @@ def meaning(synced: Synced) -> Iterator[str]:
     """Lines that say which fragments come, change and go, of which sources, and what that means to entities."""
     for change in synced.sources:
         source = "without a source" if change.source is None else f"source {change.source!r}"
-        yield safe(f"  {source}: {change.before:,} fragments before, {change.rows:,} rows now")
+        rows = f"{change.rows:,} {'row' if change.rows == 1 else 'rows'} now"
+        yield safe(f"  {source}: {change.before:,} before, {rows}")
     for what in ("added", "updated", "removed"):
         ids = getattr(synced, what)
         if ids:
