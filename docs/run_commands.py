@@ -13,7 +13,7 @@ from pathlib import Path
 
 PAGES = ("knowledge-base.md", "diagnose.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-DATA = re.compile(r"^(?:cat > contacts.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
+DATA = re.compile(r"^(?:cat > [\w-]+\.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
 START = (
     f"partita() {{ '{sys.executable}' -c 'from partita.cli import app; app(prog_name=\"partita\")' \"$@\"; }}\n"
     f"python() {{ '{sys.executable}' \"$@\"; }}"

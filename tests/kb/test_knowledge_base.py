@@ -143,10 +143,10 @@ def test_what_fragments_have_touched_is_looked_at_again(url, monkeypatch):
     """After every so many fragments, however they are batched; it never makes the posterior worse."""
     seen, refine = [], Clustering.refine
 
-    def spy(clustering, after=None, most=None):
+    def spy(clustering, after=None, most=None, **more):
         seen.append((len(clustering.present), after, most))
         before = clustering.posterior.log_density()
-        outcome = refine(clustering, after, most)
+        outcome = refine(clustering, after, most, **more)
         assert clustering.posterior.log_density() >= before - 1e-9
         return outcome
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,7 +65,7 @@ def export(
     wanted = "golden" if golden else "entities" if what is None else what.value
     check_goes_with(wanted, "golden", {"--rule": bool(rule), "--plain": plain})
     check_goes_with(wanted, "clusters", {"--with-fields": with_fields})
-    options = {"rules": rules_from(rule), "plain": plain, "with_fields": with_fields}
+    options: dict[str, Any] = {"rules": rules_from(rule), "plain": plain, "with_fields": with_fields}
     with opened(kb) as base, watching() as watch:
         base.watch(watch)
         n = base.export(output, wanted, format=output_format(output, format), samples=samples, **options)

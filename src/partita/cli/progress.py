@@ -1,7 +1,7 @@
 """Progress: what is going on, how much of it is done and how long it will take, on standard error.
 
 On a terminal it is a bar. Elsewhere, in the log of a nightly job, say, it is a line every half a minute and one at the
-end of each phase, and none at all where everything is done in a few seconds.
+end of each phase, and none at all of what takes a second or is done in the first few.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from partita.cli.output import console, is_quiet, note
 
 EVERY = 30.0  # seconds between two lines about one phase
 SILENT = 5.0  # seconds from the start in which nothing is logged
+BRIEF = 1.0  # seconds of a phase that is not worth a line
 FRAME = 0.1  # seconds between two pictures of a bar
 Expected = Mapping[
     str, Callable[[], int | None]
@@ -47,11 +48,11 @@ class Watch:
         self.start = clock()
         self.phase: str | None = None
         self.began = self.shown = self.start  # the phase; and when something was last said of it
-        self.done, self.total = 0, None
+        self.total: int | None = None
 
     def known_total(self, total: int | None) -> int | None:
         """How much there is of the phase, found out once if nobody has said."""
-        if total is None and self.total is None and self.phase in self.expected:
+        if total is None and self.total is None and self.phase is not None and self.phase in self.expected:
             self.total = self.expected[self.phase]()
         return self.total if total is None else total
 
@@ -65,7 +66,6 @@ class Log(Watch):
         if phase != self.phase:
             self.close()
             self.phase, self.began, self.shown, self.total = phase, now, now, None
-        self.done = done
         if now - self.shown >= EVERY:
             self.shown = now
             self._say(how_far(done, self.known_total(total), now - self.began))
@@ -73,7 +73,7 @@ class Log(Watch):
     def close(self) -> None:
         """The phase is over."""
         now = self.clock()
-        if self.phase is not None and now - self.start >= SILENT:
+        if self.phase is not None and now - self.start >= SILENT and now - self.began >= BRIEF:
             self._say(f"done in {duration(now - self.began)}")
         self.phase = None
 
