@@ -83,6 +83,7 @@ def add_batch(
 
     Whoever watches is told that there were so many ``before`` it, and of how many in ``total``.
     """
+    session.report("adding", before, total)
     known = fragments.known(session.connection, {fragment.id for fragment in given})
     number = fragments.last_number(session.connection)
     waiting: Numbered = []
