@@ -1,4 +1,4 @@
-"""Run the commands of knowledge-base.md, daily-files.md and diagnose.md again, and put what they print now into the pages.
+"""Run the commands of knowledge-base.md, daily-files.md and diagnose.md again, and put what they print into the pages.
 
 Run it when what they print has changed: ``python docs/run_commands.py``, or with the names of pages for these alone.
 Read the text around it afterwards.
