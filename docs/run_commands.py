@@ -1,4 +1,4 @@
-"""Run the commands of knowledge-base.md, diagnose.md and looking.md again, and put what they print now into the pages.
+"""Run the commands of the pages below again, and put what they print now into them.
 
 Run it when what they print has changed: ``python docs/run_commands.py``, or with the names of pages for these alone.
 Read the text around it afterwards.
@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGES = ("knowledge-base.md", "diagnose.md", "looking.md")
+PAGES = ("knowledge-base.md", "daily-files.md", "diagnose.md", "looking.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-DATA = re.compile(r"^(?:cat > contacts.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
+DATA = re.compile(r"^(?:cat > [\w-]+\.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
 START = (
     f"partita() {{ '{sys.executable}' -c 'from partita.cli import app; app(prog_name=\"partita\")' \"$@\"; }}\n"
     f"python() {{ '{sys.executable}' \"$@\"; }}"

@@ -17,7 +17,6 @@ import pytest
 from typer.testing import CliRunner
 
 from partita.cli import app
-from partita.cli.output import progress
 from partita.kb import knowledge_base
 from partita.kb.store import database as store
 from partita.models.records.record import Record
@@ -370,12 +369,12 @@ def test_evaluate(kb, data, tmp_path):
     assert "none of the ids" in refused("evaluate", kb, truth)
 
 
-@pytest.mark.parametrize("what", ["entities", "fragments", "ftm", "samples"])
+@pytest.mark.parametrize("what", ["entities", "golden", "fragments", "clusters", "ftm", "samples"])
 @pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "parquet"])
 def test_export(kb, tmp_path, what, format):
     path = tmp_path / f"out.{format}"
     report = document("export", kb, path, "--what", what, "--samples", 3)
-    rows = {"fragments": 15, "samples": 45}.get(what) or len(lines("entities", kb))
+    rows = {"fragments": 15, "clusters": 15, "samples": 45}.get(what) or len(lines("entities", kb))
     assert report == {"path": str(path), "rows": rows, "what": what}
     assert path.stat().st_size > 100
 
@@ -714,20 +713,6 @@ def test_raw_data_are_not_written_to_a_terminal(kb, monkeypatch):
     with pytest.raises(ValueError, match="raw data to the terminal"):
         exporting.check_output("-")
     exporting.check_output("file.csv")
-
-
-def test_progress_is_shown_on_terminals_only(monkeypatch, capsys):
-    with progress("adding", 10) as report:
-        report(5)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress("adding", 10) as report:
-        report(5)
-        report(10)
-    shown = capsys.readouterr()
-    assert "10/10" in shown.err
-    assert "/s" in shown.err
-    assert shown.out == ""
 
 
 # ---------------------------------------------------------------------- processes

@@ -1,15 +1,32 @@
-"""Progress bars, on request."""
+"""Who watches what takes long: bars on request, and reports of how far it has come."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import TypeVar
 
 Item = TypeVar("Item")
 
+Watcher = Callable[[int, int], object]  # called with how much is done, and of how much
+# Called with what is going on, how much of it is done, and how much there is of it, None if that is not known.
+Report = Callable[[str, int, int | None], object]
 
-def steps(items: Iterable[Item], description: str, show: bool) -> Iterator[Item]:
-    """Yield ``items``, with a bar on the terminal if ``show``."""
+
+def unwatched(done: int, total: int) -> None:
+    """Nobody watches."""
+
+
+def unreported(phase: str, done: int, total: int | None) -> None:
+    """Nobody is told."""
+
+
+def steps(items: Iterable[Item], description: str, show: bool | Callable[[Item], object]) -> Iterator[Item]:
+    """Yield ``items``, with a bar on the terminal if ``show``; or call it with each when it is done."""
+    if callable(show):
+        for item in items:
+            yield item
+            show(item)
+        return
     if not show:
         yield from items
         return

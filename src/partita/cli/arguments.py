@@ -27,7 +27,9 @@ class What(StrEnum):
     """What can be exported."""
 
     entities = "entities"
+    golden = "golden"
     fragments = "fragments"
+    clusters = "clusters"
     ftm = "ftm"
     samples = "samples"
 
@@ -91,6 +93,32 @@ Source = Annotated[
         help="The column that says where a row is from; 'source' unless given.",
         show_default=False,
     ),
+]
+SourceName = Annotated[
+    str | None,
+    typer.Option(
+        "--source-name",
+        metavar="NAME",
+        help="Where all rows are from, if no column says it.",
+        show_default=False,
+    ),
+]
+Sync = Annotated[
+    bool,
+    typer.Option(
+        "--sync",
+        help="The data are the whole truth of their source: remove what it had and the data have not.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="With --sync: say what would be done, and change nothing.")
+]
+SyncYes = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="With --sync: even if more than half of a source would be removed."),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print errors only: no progress, no notes, no summary.")
 ]
 Ignore = Annotated[
     list[str],

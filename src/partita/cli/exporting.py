@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from partita.cli import arguments as args
 from partita.cli.opening import opened
-from partita.cli.output import note, print_json, progress, refusing
+from partita.cli.output import answer, note, print_json, refusing
+from partita.cli.progress import watching
 
 
 @refusing
@@ -22,21 +23,53 @@ def export(
         ),
     ],
     what: Annotated[
-        args.What,
+        args.What | None,
         typer.Option(
-            help="Entities with their values; fragments with their entities; entities in the manner of "
-            "FollowTheMoney; clusterings drawn from the posterior."
+            help="Entities with their values; with one best value each (golden); fragments with their entities; "
+            "the same in Splink's columns (clusters); entities for FollowTheMoney (ftm); clusterings drawn from "
+            "the posterior (samples).",
+            show_default="entities",
         ),
-    ] = args.What.entities,
+    ] = None,
+    golden: Annotated[
+        bool, typer.Option("--golden", help="The same as --what golden: one best value an attribute.")
+    ] = False,
+    rule: Annotated[
+        list[str],
+        typer.Option(
+            "--rule",
+            metavar="COLUMN=RULE",
+            help="Which value is the best, in golden records: probable (the default), recent, recent:DATE_COLUMN, "
+            "longest, or source:FIRST,SECOND; may be repeated.",
+            show_default=False,
+        ),
+    ] = [],  # noqa: B006
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="Golden records without how probable values are and how many fragments agree."
+        ),
+    ] = False,
+    with_fields: Annotated[
+        bool, typer.Option("--with-fields", help="Clusters with what the fragments say.")
+    ] = False,
     format: args.OutputFormat = None,
     samples: Annotated[int, typer.Option(min=1, help="How many clusterings to draw.")] = 100,
     json: args.Json = False,
+    quiet: args.Quiet = False,
 ) -> None:
     """Write what is known to a file: JSON lines, CSV, Excel, Parquet or Feather."""
     check_output(output)
-    with opened(kb) as base, progress("writing", None):
-        n = base.export(output, what.value, format=output_format(output, format), samples=samples)
-    report_written(output, n, json, what=what.value)
+    if golden and what not in (None, args.What.golden):
+        raise typer.BadParameter(f"--golden and --what {what} exclude each other")
+    wanted = "golden" if golden else "entities" if what is None else what.value
+    check_goes_with(wanted, "golden", {"--rule": bool(rule), "--plain": plain})
+    check_goes_with(wanted, "clusters", {"--with-fields": with_fields})
+    options: dict[str, Any] = {"rules": rules_from(rule), "plain": plain, "with_fields": with_fields}
+    with opened(kb) as base, watching() as watch:
+        base.watch(watch)
+        n = base.export(output, wanted, format=output_format(output, format), samples=samples, **options)
+    report_written(output, n, json, what=wanted)
 
 
 @refusing
@@ -78,6 +111,24 @@ def labels(
 # ---------------------------------------------------------------------- helpers
 
 
+def check_goes_with(wanted: str, kind: str, given: dict[str, bool]) -> None:
+    """Usage error for options of one kind of export with another."""
+    for name, is_given in given.items():
+        if is_given and wanted != kind:
+            raise typer.BadParameter(f"{name} goes with --what {kind}")
+
+
+def rules_from(given: list[str]) -> dict[str, str]:
+    """Rules by attribute, of options such as ``phone=recent``."""
+    rules = {}
+    for text in given:
+        attribute, divider, rule = text.rpartition("=")
+        if not divider or not attribute:
+            raise typer.BadParameter(f"{text!r} is no rule: write COLUMN=RULE, such as phone=recent")
+        rules[attribute.strip()] = rule.strip()
+    return rules
+
+
 def check_output(output: str) -> None:
     """Raise ValueError if a terminal would receive data as they are."""
     if output == "-" and sys.stdout.isatty():
@@ -98,4 +149,4 @@ def report_written(output: str, rows: int, json: bool, **more: str) -> None:
     elif json:
         print_json({"path": output, "rows": rows, **more})
     else:
-        typer.echo(f"{rows:,} rows written to {output}")
+        answer(f"{rows:,} rows written to {output}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +12,10 @@ import typer
 
 from partita.cli import arguments as args
 from partita.cli.input import Input
-from partita.cli.opening import PARTICLES, new_or_opened, opened, read_schema
-from partita.cli.output import answered, print_json, progress, refuse, refusing
+from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_nothing, read_schema
+from partita.cli.output import answer, answered, print_json, refuse, refusing
+from partita.cli.progress import watching
+from partita.cli.syncing import check_goes_with_sync, details, print_dry_run, sync_all
 from partita.terminal.text import added_in_words, changes_in_words
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ def build(
     id: args.Id = None,
     no_id: args.NoId = False,
     source: args.Source = None,
+    source_name: args.SourceName = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
@@ -64,26 +69,41 @@ def build(
     ] = SWEEPS,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
+    sync: args.Sync = False,
+    dry_run: args.DryRun = False,
+    yes: args.SyncYes = False,
     diagnostics: args.Diagnostics = False,
     json: args.Json = False,
+    quiet: args.Quiet = False,
 ) -> None:
     """Build a knowledge base from files of fragments or records.
 
     If it is there already, the data are added to it: run an interrupted build again to go on.
     """
-    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
+    check_goes_with_sync(sync, dry_run, yes)
+    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet, source_name)
     fragments = given.fragments(reader := given.reader())
-    with new_or_opened(output, schema, particles, exact, model, name) as base:
-        done = add_all(base, given, fragments, reader, batch)
-        refine_all(base, refine)
+    if dry_run:
+        with opened_or_nothing(output) as base:
+            print_dry_run(output, *sync_all(base, given, fragments, reader, dry_run, yes), json)
+        return
+    with new_or_opened(output, schema, particles, exact, model, name) as base, watched(base, given):
+        more: dict[str, Any] = {}
+        if sync:
+            done, synced = sync_all(base, given, fragments, reader, dry_run, yes)
+            more = details(synced, dry_run)
+        else:
+            done = add_all(base, fragments, reader, batch)
+        if not sync or synced.changes_anything:
+            base.refine(refine)
         stats = base.stats()
-        report = {"knowledge_base": output, **done, "entities": stats["entities"]}
+        report = {"knowledge_base": output, **done, **more, "entities": stats["entities"]}
         report |= diagnosed(base, diagnostics, json)
     if json:
         print_json(report)
         return
-    typer.echo(f"{output}: {added_in_words(done)}.")
-    typer.echo(
+    answer(f"{output}: {added_in_words(done)}.")
+    answer(
         f"{stats['fragments']:,} fragments of {stats['entities']:,} entities. See: partita entities {output}"
     )
 
@@ -95,31 +115,45 @@ def add(
     id: args.Id = None,
     no_id: args.NoId = False,
     source: args.Source = None,
+    source_name: args.SourceName = None,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
     sheet: args.Sheet = None,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
+    sync: args.Sync = False,
+    dry_run: args.DryRun = False,
+    yes: args.SyncYes = False,
     diagnostics: args.Diagnostics = False,
     json: args.Json = False,
+    quiet: args.Quiet = False,
 ) -> None:
     """Add fragments or records to a knowledge base.
 
     A row whose id is known is passed over if it says the same, else it replaces the one before.
     """
-    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
-    with opened(kb) as base:
+    check_goes_with_sync(sync, dry_run, yes)
+    given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet, source_name)
+    with opened(kb) as base, watched(base, given):
         fragments = given.fragments(reader := given.reader())
         before = base.stats()["events"]
-        done = add_all(base, given, fragments, reader, batch)
+        more: dict[str, Any] = {}
+        if sync:
+            done, synced = sync_all(base, given, fragments, reader, dry_run, yes)
+            if dry_run:
+                print_dry_run(kb, done, synced, json)
+                return
+            more = details(synced, dry_run)
+        else:
+            done = add_all(base, fragments, reader, batch)
         changes = counted(base, before)
         entities = base.stats()["entities"]
-        more = diagnosed(base, diagnostics, json)
+        more |= diagnosed(base, diagnostics, json)
     if json:
-        print_json({**done, "entities": entities, "events": changes, **more})
+        print_json({**done, **more, "entities": entities, "events": changes})
     else:
-        typer.echo(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
 
 
 @refusing
@@ -152,17 +186,18 @@ def refine(
     sweeps: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
     diagnostics: args.Diagnostics = False,
     json: args.Json = False,
+    quiet: args.Quiet = False,
 ) -> None:
     """Look again at everything, in hindsight; never makes it worse."""
-    with opened(kb) as base:
+    with opened(kb) as base, watched(base):
         before = base.stats()["events"]
-        refine_all(base, sweeps)
+        base.refine(sweeps)
         changes, entities = counted(base, before), base.stats()["entities"]
         more = diagnosed(base, diagnostics, json)
     if json:
         print_json({"sweeps": sweeps, "entities": entities, "events": changes, **more})
     else:
-        typer.echo(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
 
 
 @refusing
@@ -180,6 +215,7 @@ def relearn(
     ] = None,
     name: args.Name = None,
     json: args.Json = False,
+    quiet: args.Quiet = False,
 ) -> None:
     """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids."""
     with opened(kb) as base:
@@ -190,23 +226,19 @@ def relearn(
 # ---------------------------------------------------------------------- the work
 
 
-def add_all(base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int) -> dict[str, int]:
+def add_all(base: KnowledgeBase, fragments: Any, reader: Any, batch: int) -> dict[str, int]:
     """Add fragments, and say how many."""
-    total = given.count()
-    what = "adding" if base.settings["learnt_from"] else "learning, then adding"
-    with progress(what, total) as report:
-        done = base.add(
-            fragments,
-            batch=batch,
-            progress=lambda n: report(n + reader.skipped + reader.repeated),
-        )
+    done = base.add(fragments, batch=batch)
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
 
 
-def refine_all(base: KnowledgeBase, sweeps: int) -> None:
-    """Refine, with a bar."""
-    with progress("refining", sweeps) as report:
-        base.refine(sweeps, progress=report)
+@contextmanager
+def watched(base: KnowledgeBase, given: Input | None = None) -> Iterator[None]:
+    """Show how far a knowledge base has come with what is done to it."""
+    count = {} if given is None else {"adding": given.count, "reading": given.count}
+    with watching(count) as watch:
+        base.watch(watch)
+        yield
 
 
 def relearn_all(
@@ -216,7 +248,7 @@ def relearn_all(
     stats = base.stats()
     if not stats["fragments"]:
         raise ValueError("the knowledge base is empty: there is nothing to learn from")
-    with progress("learning", None):
+    with watched(base):
         base.relearn(schema, model=model, name=name)
     return {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
 
@@ -226,7 +258,7 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
     if json:
         print_json(report)
     else:
-        typer.echo(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
+        answer(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
 
 
 def diagnosed(base: KnowledgeBase, wanted: bool, json: bool) -> dict[str, Any]:

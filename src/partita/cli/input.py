@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from partita.cli.arguments import Format
 from partita.cli.opening import is_sqlite, nearby
-from partita.cli.output import note, progress
+from partita.cli.output import note
 
 if TYPE_CHECKING:
     from partita.kb.fragments import Fragment, FragmentReader
@@ -34,18 +33,21 @@ class Input:
     skip_empty: bool = False
     encoding: str | None = None
     sheet: str | None = None
+    source_name: str | None = None
     _noted: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.id is not None and self.no_id:
             raise ValueError("--id and --no-id exclude each other")
+        if self.source is not None and self.source_name is not None:
+            raise ValueError("--source and --source-name exclude each other")
 
     def reader(self) -> FragmentReader:
         """What makes fragments of rows."""
         from partita.kb.fragments import ID, SOURCE, FragmentReader
 
         id_field = None if self.no_id else self.id or ID
-        return FragmentReader(id_field, self.source or SOURCE, self.ignore, self.skip_empty)
+        return FragmentReader(id_field, self.source or SOURCE, self.ignore, self.skip_empty, self.source_name)
 
     def rows(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The rows of all files, with their numbers."""
@@ -64,17 +66,12 @@ class Input:
         return chain([first], found)
 
     def count(self) -> int | None:
-        """How many rows there are, if somebody watches the progress and they can be read twice."""
-        if not sys.stderr.isatty() or not all(path != "-" for path in self.paths):
+        """How many rows there are, if they can be read twice."""
+        if "-" in self.paths:
             return None
         if any(Path(path).exists() and not Path(path).is_file() for path in self.paths):
             return None  # a pipe
-        with progress("reading", None) as report:
-            n = 0
-            for n, _ in enumerate(self.rows(), 1):
-                if n % 1000 == 0:
-                    report(n)
-        return n
+        return sum(1 for _ in self.rows())
 
     def _note(self, text: str) -> None:
         """Say something about a file, once: files may be read twice."""
@@ -98,6 +95,11 @@ class Input:
             like = [name for name in fields if re.search(r"(?i)(^|[_\W])(id|key|nr|no)$|[a-z]I[dD]$", name)]
             hint = f"; if {like[0]!r} has them, --id {like[0]}" if like else ""
             note(f"Note: {file} has no field 'id', so ids are made of what each row says{hint}.")
+
+        if self.source_name is not None and "source" in fields:
+            note(
+                f"Note: the field 'source' of {file} is not read: --source-name says where all rows are from."
+            )
 
     def _is_table(self, file: str) -> bool:
         if self.format is not None:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from partita.cli.output import note
@@ -107,6 +108,19 @@ def new_or_opened(
             for suffix in ("", "-wal", "-shm"):
                 Path(target + suffix).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def opened_or_nothing(target: str) -> Iterator[KnowledgeBase]:
+    """A knowledge base to look at; an empty one, which is thrown away, where there is none yet."""
+    if is_there(target):
+        with opened(target) as base:
+            yield base
+        return
+    from partita import kb
+
+    with TemporaryDirectory(prefix="partita-") as folder, kb.open(Path(folder, "empty.db")) as base:
+        yield base
 
 
 def is_there(target: str) -> bool:

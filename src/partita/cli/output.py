@@ -1,4 +1,4 @@
-"""What every command does: print answers, show progress, turn errors into advice.
+"""What every command does: print answers, turn errors into advice.
 
 Answers go to standard output, as text or as JSON; notes, progress and errors go to standard error. Whatever
 comes from data is printed as it is but for control characters, which are escaped: a terminal must not obey
@@ -12,8 +12,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import IO, TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 import typer
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDE = 10_000  # columns where no terminal sets a limit, so that what is piped on is whole
+QUIET = ContextVar("quiet", default=False)  # whether the command that runs has --quiet
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -61,9 +62,26 @@ class Trimmed:
         return getattr(self._stream, name)
 
 
+def is_quiet() -> bool:
+    """Whether the command that runs was asked to print errors only."""
+    return QUIET.get()
+
+
 def note(text: str) -> None:
-    """Say something beside the answer."""
+    """Say something beside the answer, unless nobody wants to hear it."""
+    if not is_quiet():
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Say something on standard error in any case."""
     typer.echo("\n".join(map(safe, text.split("\n"))), err=True)
+
+
+def answer(text: str) -> None:
+    """Print what a command has done, unless nobody wants to hear it."""
+    if not is_quiet():
+        typer.echo(text)
 
 
 def answered(question: str) -> str | None:
@@ -96,17 +114,20 @@ def refusing(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        before = QUIET.set(bool(kwargs.get("quiet")))
         try:
             return command(*args, **kwargs)
         except BrokenPipeError:
             raise  # whoever reads the output has had enough
         except KeyboardInterrupt:
-            note("Interrupted. Everything committed before is kept; run the same command again to go on.")
+            complain("Interrupted. Everything committed before is kept; run the same command again to go on.")
             raise typer.Exit(130) from None
         except Exception as error:
             if not _is_expected(error):
                 raise
             refuse(_message(error))
+        finally:
+            QUIET.reset(before)
 
     return guarded
 
@@ -130,34 +151,5 @@ def _message(error: Exception) -> str:
 
 def refuse(message: str) -> NoReturn:
     """Say why something cannot be done, and end with exit code 1."""
-    note(f"Error: {message}")
+    complain(f"Error: {message}")
     raise typer.Exit(1)
-
-
-# ---------------------------------------------------------------------- progress
-
-
-@contextmanager
-def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar with rate and remaining time, on terminals only; call what it gives with how many are done."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}", markup=False),
-        TimeRemainingColumn(compact=True),
-    )
-    with Progress(*columns, console=console(error=True), transient=True) as bar:
-        task = bar.add_task(what, total=total, rate="")
-
-        def report(done: int) -> None:
-            bar.update(task, completed=done)
-            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
-            bar.update(task, rate="" if speed is None else f"{speed:,.0f}/s")
-
-        yield report

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed, restored
 from partita.kb.language import Network, black_box
@@ -276,14 +277,19 @@ class Clustering:
         """The observations that fragments are."""
         return [[self.place(number) for number in some] for some in lists]
 
-    def refine(self, after: int | None = None, most: int | None = None) -> Outcome:
+    def refine(
+        self,
+        after: int | None = None,
+        most: int | None = None,
+        progress: Watcher = unwatched,
+    ) -> Outcome:
         """One sweep of refinement: of all, or of what fragments with numbers ``after`` one have touched.
 
-        Replays have ``most`` observations at most, if that is given.
+        Replays have ``most`` observations at most, if that is given. ``progress`` is told of the subproblems.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         present = engine.present
-        refine(engine, None if after is None else present[self.numbers[present] > after], most)
+        refine(engine, None if after is None else present[self.numbers[present] > after], most, progress)
         return self._rename(changed_since(engine.state, before)[0])
 
     def _rename(self, slots: Integers) -> Outcome:

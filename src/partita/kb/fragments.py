@@ -69,6 +69,7 @@ def as_fragment(
     id_field: str | None = ID,
     source_field: str | None = SOURCE,
     ignore: Collection[str] = (),
+    from_source: str | None = None,
 ) -> Fragment:
     """A fragment of the nested or the flat form.
 
@@ -85,6 +86,8 @@ def as_fragment(
         usual must be there, though it may be empty. Without an id the digest serves.
     ignore : collection of str
         Attributes to leave out.
+    from_source : str, optional
+        Where it is from, whatever its field says.
 
     Returns
     -------
@@ -126,7 +129,8 @@ def as_fragment(
                 f"such as {name}.{next(iter(given[name]), 'name')} (--{usual})"
             )
     given = flattened(f"row {row}", given, kept="properties")
-    source = _source(row, _field(row, given, source_field, SOURCE))
+    found_source = _field(row, given, source_field, SOURCE) if from_source is None else from_source
+    source = _source(row, found_source)
     named = _id(row, _field(row, given, id_field, ID))
     return Fragment(named or digest_of(properties, source), source, properties)
 
@@ -196,6 +200,8 @@ class FragmentReader:
         As in :func:`as_fragment`.
     skip_empty : bool
         Whether rows without a property are passed over, and counted; otherwise they are refused.
+    from_source : str, optional
+        Where all rows are from, whatever their fields say.
 
     Attributes
     ----------
@@ -217,11 +223,13 @@ class FragmentReader:
         source_field: str | None = SOURCE,
         ignore: Collection[str] = (),
         skip_empty: bool = False,
+        from_source: str | None = None,
     ) -> None:
         self.id_field = id_field
         self.source_field = source_field
         self.ignore = ignore
         self.skip_empty = skip_empty
+        self.from_source = from_source
         self.skipped = 0
         self.repeated = 0
         self._anonymous: Counter[str] = Counter()
@@ -231,7 +239,9 @@ class FragmentReader:
         """The fragments of numbered rows; further calls go on with the same stream."""
         for row, given in rows:
             try:
-                fragment = as_fragment(given, row, self.id_field, self.source_field, self.ignore)
+                fragment = as_fragment(
+                    given, row, self.id_field, self.source_field, self.ignore, self.from_source
+                )
             except EmptyFragment:
                 if not self.skip_empty:
                     raise
@@ -269,10 +279,11 @@ def as_fragments(
     source_field: str | None = SOURCE,
     ignore: Collection[str] = (),
     skip_empty: bool = False,
+    from_source: str | None = None,
 ) -> Iterator[Fragment]:
     """The fragments of a DataFrame or of any iterable of mappings, one by one.
 
     Parameters are those of :class:`FragmentReader`, which says what their ids are. Rows count from 0.
     """
-    reader = FragmentReader(id_field, source_field, ignore, skip_empty)
+    reader = FragmentReader(id_field, source_field, ignore, skip_empty, from_source)
     return reader.read(enumerate(rows_of(given)))

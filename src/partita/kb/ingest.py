@@ -8,7 +8,9 @@ id is known and that says something else replaces the version before.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -48,42 +50,50 @@ class Added(NamedTuple):
 def add(session: Session, given: Any, batch: int, progress: Callable[[int], object]) -> Added:
     """See :meth:`KnowledgeBase.add`."""
     whole("batch", batch, 1)
-    rows = fragments_of(given)
+    rows, n = fragments_of(given), len(given) if isinstance(given, Sized) else None
     first: list[Fragment] = [] if session.is_learnt() else list(islice(rows, ENOUGH))
     rows, total = chain(first, rows), Added()
     while some := list(islice(rows, batch)):
         with session.changing() as journal:
             if session.clustering is None:
                 session.learn([fragment.properties for fragment in first or some])
-            done = add_batch(session, journal, some)
+            done = add_batch(session, journal, some, sum(total), n)
         total = Added(*map(sum, zip(total, done, strict=True)))
         progress(sum(total))
     return total
 
 
-def fragments_of(given: Any) -> Iterator[Fragment]:
-    """Fragments as they are, anything else as :func:`as_fragments` reads it."""
+def fragments_of(given: Any, source: str | None = None) -> Iterator[Fragment]:
+    """Fragments as they are, anything else as :func:`as_fragments` reads it; all of one source, if it is given."""
     if is_table(given):
-        return as_fragments(given)
+        return as_fragments(given, from_source=source)
     if isinstance(given, Iterable) and not isinstance(given, Mapping | str | bytes):
         if hasattr(given, "columns"):
-            return as_fragments(given)
+            return as_fragments(given, from_source=source)
         rows = iter(given)
         first = next(rows, None)
         if first is None:
             return iter(())
         rest = chain([first], rows)
-        return rest if isinstance(first, Fragment) else as_fragments(rest)
+        if not isinstance(first, Fragment):
+            return as_fragments(rest, from_source=source)
+        return rest if source is None else (replace(fragment, source=source) for fragment in rest)
     raise TypeError(f"fragments must be an iterable of mappings, got {type(given).__name__}")
 
 
-def add_batch(session: Session, journal: Journal, given: list[Fragment]) -> Added:
-    """Add a batch within a transaction: new fragments wait until they can be observed many at a time."""
+def add_batch(
+    session: Session, journal: Journal, given: list[Fragment], before: int = 0, total: int | None = None
+) -> Added:
+    """Add a batch within a transaction: new fragments wait until they can be observed many at a time.
+
+    Whoever watches is told that there were so many ``before`` it, and of how many in ``total``.
+    """
+    session.report("adding", before, total)
     known = fragments.known(session.connection, {fragment.id for fragment in given})
     number = fragments.last_number(session.connection)
     waiting: Numbered = []
     added = updated = 0
-    for fragment in given:
+    for place, fragment in enumerate(given):
         old = known.get(fragment.id)
         if old is not None and old.digest == fragment.digest:
             continue
@@ -105,7 +115,9 @@ def add_batch(session: Session, journal: Journal, given: list[Fragment]) -> Adde
             observe(session, journal, waiting)
             waiting = []
             look_again(session, journal, number - STRIDE)
+            session.report("adding", before + place + 1, total)
     observe(session, journal, waiting)
+    session.report("adding", before + len(given), total)
     judgements.constrain_again(session, journal, {fragment.id for fragment in given})
     return Added(added, updated, len(given) - added - updated)
 
@@ -115,7 +127,7 @@ def observe(session: Session, journal: Journal, given: Numbered, before: int | N
     if not given:
         return
     clustering, fragment_of, rows = session.live, dict(given), fragments.NewRows()
-    checked = validated(clustering, list(fragment_of.values()))
+    checked = validated(clustering.model, list(fragment_of.values()))
     for number, fragment in given:
         session.names.remember(number, fragment.properties)
     session.n_present += len(given)
@@ -148,9 +160,8 @@ def observed(
         yield outcome, clustering.added_keys[k]
 
 
-def validated(clustering: Clustering, given: list[Fragment]) -> list[Any]:
+def validated(model: Record, given: list[Fragment]) -> list[Any]:
     """Fragments as the model takes them; ValueError names the fragment."""
-    model = clustering.model
     try:
         return model.validate([fragment.properties for fragment in given])
     except ValueError:
@@ -182,14 +193,17 @@ def update(session: Session, journal: Journal, old: int, new: int, fragment: Fra
 def remove(session: Session, ids: Iterable[str]) -> None:
     """See :meth:`KnowledgeBase.remove`."""
     with session.changing() as journal:
-        for id in dict.fromkeys(ids):
-            number = fragments.number_of(session.connection, id)
-            outcome = withdraw(session, journal, id, number)
-            journal.foresee(outcome)
-            kept = journal.still_given(erasing.owners(session.connection, id), outcome)
-            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by, kept)
-            journal.hidden -= kept
-            journal.record(outcome, id)
+        take_out(session, journal, list(dict.fromkeys(ids)))
+
+
+def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
+    """Forget fragments within a transaction, and erase what all their versions have said."""
+    for k, id in enumerate(ids, 1):
+        number = fragments.number_of(session.connection, id)
+        journal.record(withdraw(session, journal, id, number), id)
+        session.report("removing", k, len(ids))
+    kept = journal.still_given(erasing.owners(session.connection, ids))
+    journal.hidden |= erasing.erase(session.connection, ids, session.names.given_by, kept)
 
 
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
@@ -211,9 +225,12 @@ def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcom
 def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> None:
     """See :meth:`KnowledgeBase.refine`."""
     for sweep in range(whole("sweeps", sweeps, 0)):
+        watched = partial(
+            session.report, "refining" if sweeps == 1 else f"refining, sweep {sweep + 1} of {sweeps}"
+        )
         with session.changing() as journal:
             if session.clustering is not None:
-                journal.record(session.live.refine(), refined=True)
+                journal.record(session.live.refine(progress=watched), refined=True)
         progress(sweep + 1)
 
 
@@ -240,11 +257,14 @@ def learn_anew(session: Session, journal: Journal) -> None:
     judged = judgements.answers(session, numbers)
     new = session.learn([fragment.properties for fragment in given], judged)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
-    checked = validated(new, given)
-    keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter
+    checked = validated(new.model, given)
+    keys = []
+    for _, key in observed(new, numbers.tolist(), checked):  # the way there does not matter
+        keys.append(key)
+        session.report("clustering", len(keys), len(numbers))
     session.constrain()
     if new.network is None:
-        new.refine(most=REPLAYED)
+        new.refine(most=REPLAYED, progress=partial(session.report, "refining"))
     entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
     if session.names.ways != ways:
         names: dict[int, list[Given]] = defaultdict(list)

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from partita._core.checks import whole
+from partita._core.progress import Report
 from partita.kb import ingest, judgements
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
@@ -25,6 +26,7 @@ from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
+from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
 from partita.kb.queries.questions import questions
 from partita.kb.queries.rows import Row, rows
 from partita.kb.queries.search import search
@@ -32,6 +34,7 @@ from partita.kb.queries.statistics import stats
 from partita.kb.session import open_session
 from partita.kb.store.database import Store, get
 from partita.kb.store.judgements import standing
+from partita.kb.syncing import Synced, sync
 from partita.metrics import Calibration
 from partita.models.records.record import Record
 from partita.smc.engine import Diagnostics
@@ -78,6 +81,14 @@ class KnowledgeBase:
         """Give the store back. Whatever was done is kept already."""
         self._session.close()
 
+    def watch(self, report: Report) -> None:
+        """Have a function called with how far what takes long has come, such as ``("adding", 500, 2000)``.
+
+        The phases are reading, learning, adding, clustering, refining, removing and writing; how much there is of it
+        is None where that is not known. It is called often, and must be quick.
+        """
+        self._session.report = report
+
     # ------------------------------------------------------------------ changing
 
     def add(
@@ -106,6 +117,34 @@ class KnowledgeBase:
             Called after each batch with the number of fragments done.
         """
         return ingest.add(self._session, fragments, batch, progress)
+
+    def sync(
+        self, fragments: Any, *, source: str | None = None, dry_run: bool = False, confirmed: bool = False
+    ) -> Synced:
+        """Take fragments in that are the whole truth of their sources: what a source has no more is removed.
+
+        Fragments that are new are added, those that say something else updated, those of the same source that are
+        not among them removed, with their contents, as by :meth:`remove`; in one transaction. Where nothing has
+        changed nothing happens. Judgements of a fragment that goes apply again when it comes back.
+
+        Parameters
+        ----------
+        fragments : iterable of mappings or Fragments, or a DataFrame
+            As in :meth:`add`. If they are of several sources, they are the whole truth of each. To have no source
+            is to be of one, too. Without any there is nothing to be the truth, and that is refused.
+        source : str, optional
+            Where all of them are from, whatever they say of it.
+        dry_run : bool
+            Only say what would be done.
+        confirmed : bool
+            Whether a source may lose more than half of its fragments, which is refused otherwise.
+
+        Returns
+        -------
+        Synced
+            The ids of the fragments added, updated and removed, and what that means to sources and entities.
+        """
+        return sync(self._session, fragments, source, dry_run, confirmed)
 
     def remove(self, *ids: str) -> None:
         """Forget fragments, as if they had never come; their contents are erased.
@@ -224,6 +263,19 @@ class KnowledgeBase:
         """An entity's fragments beside one another: where each differs from what most of them say."""
         with self.store.reading() as connection:
             return rows(connection, entity)
+
+    def golden(self, rules: Mapping[str, str] | None = None) -> Iterator[Golden]:
+        """All entities with one best value an attribute, the largest first.
+
+        Parameters
+        ----------
+        rules : mapping, optional
+            From attributes to what is best: "probable", the default: what most fragments say, weighed by how surely
+            they are of the entity; "recent": what came last, "recent:updated_at": by a date; "longest";
+            "source:crm,newsletter": from the first of some sources that says something, else from any.
+        """
+        with self.store.reading() as connection:
+            yield from golden(connection, rules_of(rules or {}, attributes_of(connection)))
 
     def entity(self, id: str, *, as_of: int | datetime | None = None) -> answers.Entity:
         """An entity, now or as of a moment: of an event, or a time. An id that was merged leads on."""
@@ -348,6 +400,9 @@ class KnowledgeBase:
         *,
         format: str | None = None,
         samples: int = 100,
+        rules: Mapping[str, str] | None = None,
+        plain: bool = False,
+        with_fields: bool = False,
     ) -> int:
         """Write what is known to a file; returns how many rows it has.
 
@@ -355,14 +410,22 @@ class KnowledgeBase:
         ----------
         path : path
             "-" is standard output.
-        what : {"entities", "fragments", "ftm", "samples"}
-            Entities with their properties; fragments with their entities; entities in the manner of
-            FollowTheMoney; clusterings drawn from the posterior.
+        what : {"entities", "golden", "fragments", "clusters", "ftm", "samples"}
+            Entities with their properties; entities with one best value an attribute, as :meth:`golden`; fragments
+            with their entities; the same in columns as Splink names them; entities as FollowTheMoney has them;
+            clusterings drawn from the posterior.
         format : {"jsonl", "csv", "tsv", "xlsx", "parquet", "feather"}, optional
             By the suffix of the path, unless given.
         samples : int
             How many clusterings to draw.
+        rules : mapping, optional
+            Of golden records, as in :meth:`golden`.
+        plain : bool
+            Whether golden records are only values, without how probable they are and how many fragments agree.
+        with_fields : bool
+            Whether clusters come with what the fragments say.
         """
-        from partita.kb.queries.export import export  # which needs DuckDB
+        from partita.kb.queries.export import Wanted, export  # which needs DuckDB
 
-        return export(self._session, path, what, format, samples)
+        wanted = Wanted(what, samples, rules or {}, plain, with_fields)
+        return export(self._session, path, wanted, format)

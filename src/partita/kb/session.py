@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any
 from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
+from partita._core.progress import Report, unreported
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.language import RECORD, Network, model_named
@@ -51,10 +53,13 @@ class Session:
         Those that fragments give their entities.
     n_present : int
         How many fragments there are.
+    report : callable
+        Told how far what takes long has come; see :meth:`KnowledgeBase.watch`.
     """
 
     def __init__(self, store: Store, settings: dict[str, Any]) -> None:
         self.store, self.settings = store, settings
+        self.report: Report = unreported
         self._connection: Connection | None = None  # of the transaction that is going on
         self._revision = -1  # of the store, that the sampler was loaded from or saved as
         self._forget()
@@ -190,7 +195,8 @@ class Session:
         if self.settings.get("name"):
             model.name = attributes_said(self.settings["name"], list(model.attributes or {}))
             model.check(1)
-        model = model.fit_prior(given, pairs=pairs)
+        self.report("learning", 0, None)
+        model = model.fit_prior(given, pairs=pairs, progress=partial(self.report, "learning"))
         learnt = {
             "learnt_from": len(given),
             "network": network,

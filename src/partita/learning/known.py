@@ -75,12 +75,15 @@ class Known:
         ]
         return together, apart
 
-    def clusters(self, sampler: Any) -> Integers:
-        """The clusters of a sampler that is refined, and constrained until they are as is known."""
+    def clusters(self, sampler: Any, progress: Any = False) -> Integers:
+        """The clusters of a sampler that is refined, and constrained until they are as is known.
+
+        ``progress`` is that of :meth:`SplitSMC.refine`.
+        """
         together, apart = [], []
         rounds = (0, 1, 1) if self.rows else (1,)  # once more, for what constraints have joined or divided
         for sweeps in rounds:
-            sampler.refine(sweeps)
+            sampler.refine(sweeps, progress=progress)
             while any(more := self.broken(sampler.labels_)):
                 together += more[0]
                 apart += more[1]

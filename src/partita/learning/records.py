@@ -21,12 +21,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.guesses import bold, careful, first_guess, references
 from partita.learning.known import Known, known_of, whole_clusters
@@ -49,7 +50,9 @@ MORE = 0.1  # fragments that an entity has beyond those that were found, if noth
 
 
 @learn.register(Record)
-def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None) -> Any:
+def fit_prior(
+    model: Any, X: Any, labels: Array | None = None, pairs: Any = None, progress: Watcher = unwatched
+) -> Any:
     """See :meth:`Record.fit_prior`."""
     fragments = model.validate(X)
     known = known_of(len(fragments), labels, pairs)
@@ -71,7 +74,8 @@ def fit_prior(model: Any, X: Any, labels: Array | None = None, pairs: Any = None
     if everything:
         found, certain = np.unique(known.group, return_inverse=True)[1], True
     else:
-        found, certain = in_turns(model, learner, [fragments[row] for row in rows], known, drawn, among)
+        sample = [fragments[row] for row in rows]
+        found, certain = in_turns(model, learner, sample, known, drawn, among, progress)
     share = mentioned / len(said_by)
     return learnt(model, learner, found, drawn, occurrences, len(said_by), share, certain)
 
@@ -83,7 +87,13 @@ def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: l
 
 
 def in_turns(
-    model: Any, learner: Learner, sample: list[Any], known: Known, drawn: Array, among: list[Counter[str]]
+    model: Any,
+    learner: Learner,
+    sample: list[Any],
+    known: Known,
+    drawn: Array,
+    among: list[Counter[str]],
+    progress: Watcher,
 ) -> tuple[Integers, bool]:
     """Clusters of the sample, which is clustered and learnt from in turns; and whether more would be too much.
 
@@ -98,7 +108,9 @@ def in_turns(
         if turn == BOLD:
             current = bold(current, guess)
         sampler = SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn)
-        before, found = found, known.clusters(sampler.fit(sample))
+        fitting, refining = halves(progress, turn, learner.n)
+        sampler.fit(sample, progress=fitting)
+        before, found = found, known.clusters(sampler, refining)
         if turn >= BOLD - 1:
             dependent = learner.dependence(found)
             if dependent > least + DEPENDENCE:
@@ -107,6 +119,19 @@ def in_turns(
         if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
     return found, False
+
+
+def halves(progress: Watcher, turn: int, n: int) -> tuple[Callable[[int], object], Watcher]:
+    """What a turn's sampler tells while it observes n rows, and while it looks at them again, for the whole."""
+    before, total = turn * n, TURNS * n
+
+    def fitting(row: int) -> None:
+        progress(before + row // 2, total)
+
+    def refining(done: int, subproblems: int) -> None:
+        progress(before + n // 2 + (n - n // 2) * done // max(subproblems, 1), total)
+
+    return fitting, refining
 
 
 def counted(said_by: Pairs, n: int) -> list[Counter[str]]:

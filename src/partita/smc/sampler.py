@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Callable
 from itertools import chain
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -13,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from partita._core.checks import choice, log_of, whole
-from partita._core.progress import steps
+from partita._core.progress import Watcher, steps, unwatched
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
@@ -131,19 +132,19 @@ class SplitSMC(Clusterer):
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any = None, *, progress: bool = False) -> Self:
+    def fit(self, X: Any, y: Any = None, *, progress: bool | Callable[[int], object] = False) -> Self:
         """Forget everything and observe the rows of ``X`` in order.
 
         Parameters
         ----------
         X : array of shape (n, d)
         y : ignored
-        progress : bool
-            Show a progress bar.
+        progress : bool or callable
+            Show a progress bar; or call this, now and then, with how many rows have been observed.
         """
         return self._observe(X, reset=True, progress=progress)
 
-    def partial_fit(self, X: Any, y: Any = None, *, progress: bool = False) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, progress: bool | Callable[[int], object] = False) -> Self:
         """Observe the rows of ``X`` in order, after all that came before.
 
         Any batching of the same rows gives the same result. Parameters of the sampler that have been changed
@@ -160,7 +161,12 @@ class SplitSMC(Clusterer):
         return self._observe(X, reset=first, progress=progress)
 
     def refine(
-        self, sweeps: int = 1, *, of: Any = None, most: int | None = None, progress: bool = False
+        self,
+        sweeps: int = 1,
+        *,
+        of: Any = None,
+        most: int | None = None,
+        progress: bool | Watcher = False,
     ) -> Self:
         """Improve the posterior in hindsight; never makes it a worse approximation.
 
@@ -176,8 +182,9 @@ class SplitSMC(Clusterer):
         most : int, optional
             How many observations to run again at a time: larger subproblems stay as they are, so that a sweep costs
             no more than 2·n·most steps for n observations.
-        progress : bool
-            Show a progress bar.
+        progress : bool or callable
+            Show a progress bar; or call this, subproblem by subproblem, with how many of the sweep's are done, and
+            of how many.
         """
         engine = self._fitted()
         sweeps = whole("sweeps", sweeps, 0)
@@ -186,8 +193,8 @@ class SplitSMC(Clusterer):
             raise ValueError("refine needs exact weights, and so greedy resampling")
         places = None if of is None else engine.present[checked_rows("of", of, len(engine.present))]
         with engine.changing(long=True):
-            for _ in steps(range(sweeps), "refining", progress):
-                refine(engine, places, most)
+            for _ in steps(range(sweeps), "refining", progress is True):
+                refine(engine, places, most, progress if callable(progress) else unwatched)
         return self
 
     def constrain(self, together: Any = (), apart: Any = ()) -> Self:
@@ -238,7 +245,7 @@ class SplitSMC(Clusterer):
             engine.remove(int(present[i]))
         return self
 
-    def _observe(self, X: Any, reset: bool, progress: bool) -> Self:
+    def _observe(self, X: Any, reset: bool, progress: bool | Callable[[int], object]) -> Self:
         settings = self._settings()
         log_alpha = self._log_alpha()
         with self._same_attributes_if_it_fails():

@@ -135,7 +135,7 @@ def changes_in_words(changes: dict[str, int]) -> str:
 
 def added_in_words(done: dict[str, int]) -> str:
     """How many fragments were added, updated and so on."""
-    said = {"added": "added", "updated": "updated", "unchanged": "unchanged"}
+    said = {"added": "added", "updated": "updated", "removed": "removed", "unchanged": "unchanged"}
     said |= {"repeated": "repeated rows passed over", "skipped": "empty rows skipped"}
-    parts = [f"{done[name]:,} {text}" for name, text in said.items() if done[name]]
+    parts = [f"{done[name]:,} {text}" for name, text in said.items() if done.get(name)]
     return ", ".join(parts) or "nothing to add"

@@ -3,43 +3,75 @@
 - ``entities``: one a row, ``{"id", "name", "properties": {attribute: [{"value", "probability", "sources"}]},
   "fragments": [ids]}``; in CSV and Excel one column an attribute, several values separated by ``" | "``;
 - ``fragments``: one a row, with the entity it is of and how sure that is;
-- ``ftm``: entities in the manner of FollowTheMoney;
+- ``golden``: an entity a row, with one best value an attribute; see :mod:`.golden`;
+- ``clusters``: a fragment a row, with ``unique_id``, ``cluster_id`` and ``match_probability``, as Splink has them;
+- ``ftm``: entities as FollowTheMoney has them; see :mod:`.follow_the_money`;
 - ``samples``: whole clusterings drawn from the posterior, one row for each draw and fragment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
 from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
+from partita.kb.queries.follow_the_money import follow_the_money
+from partita.kb.queries.golden import attributes_of, columns_of, golden, rules_of
 from partita.kb.queries.posterior import sample
 from partita.kb.session import Session
 from partita.kb.store import tables
+from partita.models.records.fragments import as_text
 
 SEPARATOR = " | "
+CLUSTER = ("unique_id", "cluster_id", "match_probability", "source")  # columns that are no attributes
+STEP = 100  # rows after which whoever watches is told
 
 
-def export(session: Session, path: str | PathLike[str], what: str, format: str | None, samples: int) -> int:
+class Wanted(NamedTuple):
+    """What is to be exported; see :meth:`KnowledgeBase.export`."""
+
+    what: str
+    samples: int
+    rules: Mapping[str, str]
+    plain: bool
+    with_fields: bool
+
+    def check(self) -> None:
+        """Raise ValueError for what goes with another kind of export."""
+        for given, name, what in (
+            (self.rules, "rules", "golden"),
+            (self.plain, "plain", "golden"),
+            (self.with_fields, "with_fields", "clusters"),
+        ):
+            if given and self.what != what:
+                raise ValueError(f"{name} goes with an export of {what!r}, not of {self.what!r}")
+
+
+def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: str | None) -> int:
     """See :meth:`KnowledgeBase.export`."""
+    what = wanted.what
     kinds: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
         "entities": lambda: map(answers.Entity.as_dict, entities(session)),
         "fragments": lambda: fragments(session),
+        "golden": lambda: golden_rows(session, wanted.rules, wanted.plain),
+        "clusters": lambda: clusters(session, wanted.with_fields),
         "ftm": lambda: map(follow_the_money, entities(session)),
-        "samples": lambda: drawn(session, samples),
+        "samples": lambda: drawn(session, wanted.samples),
     }
     if what not in kinds:
         raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
+    wanted.check()
     format = format_of(fspath(path), format)
     rows = kinds[what]()
     if format in ("csv", "tsv", "xlsx") and what == "entities":
         rows = map(flat, entities(session))
-    return write(rows, fspath(path), format)
+    return write(counted(session, rows), fspath(path), format)
 
 
 def entities(session: Session) -> Iterator[answers.Entity]:
@@ -73,19 +105,42 @@ def fragments(session: Session) -> Iterator[dict[str, Any]]:
             yield {"fragment": row.id, "entity": entity, "probability": row.probability, "source": row.source}
 
 
-def follow_the_money(entity: answers.Entity) -> dict[str, Any]:
-    """An entity in the manner of FollowTheMoney."""
-    sources = {
-        source for values in entity.properties.values() for value in values for source in value.sources
-    }
-    return {
-        "id": entity.id,
-        "schema": "Thing",
-        "caption": entity.name,
-        "properties": {name: [str(v.value) for v in values] for name, values in entity.properties.items()},
-        "datasets": sorted(sources),
-        "referents": entity.fragments,
-    }
+def clusters(session: Session, with_fields: bool) -> Iterator[dict[str, Any]]:
+    """Each fragment with its cluster, in columns as Splink names them, and what it says if that is wanted."""
+    members, known = tables.members, tables.fragments
+    query = (
+        select(known, members.c.entity, members.c.probability)
+        .join(members, members.c.fragment == known.c.number)
+        .where(members.c.until.is_(None))
+        .order_by(known.c.number)
+    )
+    with session.store.reading() as connection:
+        for row in connection.execute(query):
+            found = {"unique_id": row.id, "cluster_id": answers.entity_id(row.entity)}
+            found["match_probability"] = row.probability
+            if with_fields:
+                found["source"] = row.source
+                for name, values in json.loads(row.properties).items():
+                    one = values[0] if len(values) == 1 else SEPARATOR.join(map(as_text, values))
+                    found[f"property {name}" if name in CLUSTER else name] = one
+            yield found
+
+
+def golden_rows(session: Session, rules: Mapping[str, str], plain: bool) -> Iterator[dict[str, Any]]:
+    """Each entity with one value an attribute, as rows of a table."""
+    with session.store.reading() as connection:
+        attributes = attributes_of(connection)
+        chosen, columns = rules_of(rules, attributes), columns_of(attributes)
+        for record in golden(connection, chosen):
+            yield record.as_row(columns, plain)
+
+
+def counted(session: Session, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The same rows; whoever watches is told how many there have been."""
+    for n, row in enumerate(rows, 1):
+        yield row
+        if n % STEP == 0:
+            session.report("writing", n, None)
 
 
 def drawn(session: Session, n: int) -> Iterator[dict[str, Any]]:

@@ -262,11 +262,12 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[dict[str, An
 
 def delete_all(connection: Connection, column: Any, values: Iterable[Any]) -> None:
     """Delete the rows that have one of some values in a column."""
-    for some in _batches(values):
+    for some in batches(values):
         connection.execute(delete(column.table).where(column.in_(some)))
 
 
-def _batches(values: Iterable[Any]) -> Iterator[list[Any]]:
+def batches(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Values in lists that a statement can take for parameters."""
     found = list(values)
     for start in range(0, len(found), MANY):
         yield found[start : start + MANY]
@@ -274,4 +275,4 @@ def _batches(values: Iterable[Any]) -> Iterator[list[Any]]:
 
 def select_all(connection: Connection, query: Any, column: Any, values: Iterable[Any]) -> list[Any]:
     """The rows of a query that have one of some values in a column."""
-    return [row for some in _batches(values) for row in connection.execute(query.where(column.in_(some)))]
+    return [row for some in batches(values) for row in connection.execute(query.where(column.in_(some)))]

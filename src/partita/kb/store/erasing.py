@@ -3,46 +3,61 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
 from partita.kb.names import Given
 from partita.kb.store import tables
+from partita.kb.store.database import batches, select_all
 from partita.models.records.fragments import as_text
 
 NAMES = ("name", "from", "to")  # of an entity, in events
 
 
-def owners(connection: Connection, id: str) -> list[int]:
-    """The entities that any version of a fragment has ever been of."""
-    members, versions = tables.members, select(tables.fragments.c.number).where(tables.fragments.c.id == id)
-    return list(
-        connection.scalars(select(members.c.entity).where(members.c.fragment.in_(versions)).distinct())
-    )
+def owners(connection: Connection, ids: Iterable[str]) -> set[int]:
+    """The entities that any version of some fragments has ever been of."""
+    members, versions = tables.members, tables.fragments
+    query = select(members.c.entity).join(versions, versions.c.number == members.c.fragment).distinct()
+    return {row.entity for row in select_all(connection, query, versions.c.id, ids)}
 
 
 def erase(
     connection: Connection,
-    id: str,
+    ids: Iterable[str],
     names_given: Callable[[Mapping[str, list[Any]]], list[Given]],
     kept: set[str],
 ) -> set[str]:
-    """Erase what all versions of a fragment have said, and the names that entities have had from them.
+    """Erase what all versions of some fragments have said, and the names that entities have had from them.
 
     ``names_given`` is a function from what a fragment says to the names that it gives its entity; ``kept`` are names
     that others give it as well. Returns the names erased.
     """
+    table, found = tables.fragments, set[str]()
+    for some in batches(ids):
+        query = select(table.c.number, table.c.properties).where(table.c.id.in_(some))
+        said = {row.number: json.loads(row.properties or "{}") for row in connection.execute(query)}
+        for numbers in batches(said):
+            found |= _erase(connection, {number: said[number] for number in numbers}, names_given, kept)
+    return found
+
+
+def _erase(
+    connection: Connection,
+    said: Mapping[int, Mapping[str, list[Any]]],
+    names_given: Callable[[Mapping[str, list[Any]]], list[Given]],
+    kept: set[str],
+) -> set[str]:
+    """The same for some rows of fragments, by number."""
     table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
-    versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
-    said = [json.loads(row.properties or "{}") for row in versions]
-    names = {one.name for properties in said for one in names_given(properties)} - kept
-    values = {as_text(value) for properties in said for given in properties.values() for value in given}
-    numbers = [row.number for row in versions]
+    numbers = list(said)
+    names = {one.name for properties in said.values() for one in names_given(properties)} - kept
+    values = {as_text(v) for properties in said.values() for given in properties.values() for v in given}
     of = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
-    gone = (entities.c.number.in_(of), entities.c.ended.is_not(None), entities.c.name.in_(names))
-    connection.execute(update(entities).where(*gone).values(name=None))
+    for some in batches(names):
+        gone = (entities.c.number.in_(of), entities.c.ended.is_not(None), entities.c.name.in_(some))
+        connection.execute(update(entities).where(*gone).values(name=None))
     naming = select(events.c.number, events.c.detail).where(
         events.c.kind.in_(("created", "split", "renamed")), events.c.detail.is_not(None)
     )
@@ -57,7 +72,7 @@ def erase(
         connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
     nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
-    connection.execute(update(table).where(table.c.id == id).values(nothing))
+    connection.execute(update(table).where(table.c.number.in_(numbers)).values(nothing))
     return names
 
 

@@ -7,7 +7,7 @@ row with a new number; the row before it stays, with the event that ended it. *P
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +93,16 @@ def all_of(connection: Connection, ids: Iterable[str]) -> list[Fragment]:
     )
     rows = sorted(select_all(connection, query, fragments.c.id, ids), key=lambda row: row.number)
     return [Fragment(row.id, row.source, json.loads(row.properties)) for row in rows]
+
+
+def of_sources(connection: Connection, sources: Collection[str | None]) -> list[Any]:
+    """Number, id and source of the fragments present that are from some sources; None is to have none."""
+    query = select(fragments.c.number, fragments.c.id, fragments.c.source).where(present)
+    named = [source for source in sources if source is not None]
+    rows = select_all(connection, query, fragments.c.source, named)
+    if None in sources:
+        rows += connection.execute(query.where(fragments.c.source.is_(None))).all()
+    return sorted(rows, key=lambda row: row.number)
 
 
 def properties_of(connection: Connection, numbers: Sequence[int]) -> list[dict[str, list[Any]]]:

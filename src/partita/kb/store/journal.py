@@ -21,6 +21,7 @@ from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.names import Given, best_name
 from partita.kb.store.database import delete_all, insert_all
+from partita.kb.store.erasing import NAMES
 from partita.kb.store.fragments import ids_of
 from partita.kb.store.tables import entities, events, members
 
@@ -145,20 +146,10 @@ class Journal:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
 
-    def foresee(self, outcome: Outcome) -> None:
-        """Fetch the names that entities have before what will be recorded, for a fragment of theirs is to be erased."""
-        for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
-            self._register.names(entity)
-
-    def still_given(self, entities: Iterable[int], outcome: Outcome) -> set[str]:
-        """The names that some entities' fragments give them, but for the one that goes."""
-        kept: set[str] = set()
-        for entity in self._register.keys() & set(entities):
-            given = Counter(self._register.names(entity))
-            if (outcome.fragment, entity, NOBODY) in outcome.moves:
-                given.subtract(self._names_of(outcome.fragment))
-            kept |= {one.name for one, n in given.items() if n > 0}
-        return kept
+    def still_given(self, entities: Iterable[int]) -> set[str]:
+        """The names that the fragments of some entities give them, and those of what this transaction has touched."""
+        known = self._register.keys() & (self._touched | set(entities))
+        return {one.name for entity in known for one in self._register.names(entity)}
 
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
@@ -232,18 +223,14 @@ class Journal:
         if entry.size == 0:
             return
         if name != entry.name and entry.created < moment:
-            change = {"from": self._shown(entry.name), "to": self._shown(name)}
-            self._event("renamed", entity, None, fragment, change | cause)
+            self._event("renamed", entity, None, fragment, {"from": entry.name, "to": name} | cause)
             self._touched.add(entity)
         if entity in self._born:
             begun = self._born[entity]
-            at_first = entry.name if entry.created < moment else name
-            begun["detail"] = (begun["detail"] or {}) | {"name": self._shown(at_first)}
+            begun["detail"] = (begun["detail"] or {}) | {
+                "name": entry.name if entry.created < moment else name
+            }
         entry.name = name
-
-    def _shown(self, name: str | None) -> str | None:
-        """A name, unless it is not to be written down."""
-        return None if name in self.hidden else name
 
     def _event(
         self,
@@ -260,21 +247,25 @@ class Journal:
         self.next_event += 1
         return row
 
-    def _with_ids(self) -> list[dict[str, Any]]:
-        """The events, with the ids of the fragments that they move."""
+    def _rows(self) -> list[dict[str, Any]]:
+        """The events as rows, with the ids of the fragments that they move, and without names that are hidden."""
         wanted = {number for row in self._events for number in row["fragments"]} - self._ids.keys()
         ids = self._ids | ids_of(self._connection, np.array(sorted(wanted), np.int64))
-        return [
-            row
-            | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
-            | {"detail": json.dumps(row["detail"], ensure_ascii=False) if row["detail"] else None}
-            for row in self._events
-        ]
+        rows = []
+        for row in self._events:
+            moved, detail = row["fragments"], row["detail"]
+            if row["kind"] in ("created", "split", "renamed"):
+                hidden = {key for key in NAMES if detail.get(key) in self.hidden}
+                detail = {key: None if key in hidden else told for key, told in detail.items()}
+            text = json.dumps(detail, ensure_ascii=False) if detail else None
+            listed = json.dumps([ids[n] for n in moved]) if moved else None
+            rows.append(row | {"fragments": listed, "detail": text})
+        return rows
 
     def write(self, probabilities: dict[int, float]) -> None:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
         connection = self._connection
-        insert_all(connection, events, self._with_ids())
+        insert_all(connection, events, self._rows())
         if self._ended:
             ended = update(members).where(
                 members.c.fragment == bindparam("number"), members.c.until.is_(None)
@@ -301,5 +292,6 @@ class Journal:
 
     def _row(self, entity: int) -> dict[str, Any]:
         entry = self._register[entity]
-        row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
+        name = None if entry.ended is not None and entry.name in self.hidden else entry.name
+        row = {"number": entity, "name": name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}

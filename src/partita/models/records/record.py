@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +155,12 @@ class Record(TextModel):
     # ------------------------------------------------------------------ learning
 
     def fit_prior(
-        self, X: Any, labels: Array | None = None, pairs: Iterable[tuple[int, int, bool]] | None = None
+        self,
+        X: Any,
+        labels: Array | None = None,
+        pairs: Iterable[tuple[int, int, bool]] | None = None,
+        *,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Record:
         """Frequencies and hyperparameters by empirical Bayes; whatever is known of the fragments helps.
 
@@ -171,6 +176,8 @@ class Record(TextModel):
             True clusters. −1, as in scikit-learn, None or NaN where it is not known.
         pairs : iterable of (i, j, same), optional
             Of rows of ``X``, whether they are of one entity: True or False.
+        progress : callable, optional
+            Called now and then with how many rows have been clustered, over all turns, and how many at most will be.
 
         Returns
         -------
@@ -192,7 +199,9 @@ class Record(TextModel):
         >>> round(schema.fit_prior(fragments, pairs=[(k, k + 1, True) for k in range(0, 40, 2)]).size)
         2
         """
-        fitted: Record = registry.taught(self, X, labels, **({} if pairs is None else {"pairs": pairs}))
+        given = {"pairs": pairs, "progress": progress}
+        options = {name: value for name, value in given.items() if value is not None}
+        fitted: Record = registry.taught(self, X, labels, **options)
         fitted.name = self.name
         return fitted
 

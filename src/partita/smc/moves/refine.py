@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from partita._core.kernel import kernel
+from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Floats, Integers
 from partita.smc.moves.install import install
 from partita.smc.moves.rows import best_of, product
@@ -23,7 +24,12 @@ from partita.smc.state.state import Settings, dismantle, new_seed
 from partita.smc.steps.update import find_bounds
 
 
-def refine(engine: Any, of: Integers | None = None, most: int | None = None) -> None:
+def refine(
+    engine: Any,
+    of: Integers | None = None,
+    most: int | None = None,
+    progress: Watcher = unwatched,
+) -> None:
     """One sweep: replay subproblems, alone and with their neighbours, in random order.
 
     Parameters
@@ -35,11 +41,14 @@ def refine(engine: Any, of: Integers | None = None, most: int | None = None) -> 
     most : int, optional
         How many observations a replay may have; where it would have more there is none. So a sweep of n
         subproblems observes 2·n·most again, at most.
+    progress : callable
+        Called before each subproblem, and in the end, with how many are done, and of how many.
     """
     first = first_members(engine.state) if of is None else one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in first])
     generator = np.random.default_rng(int(new_seed(engine.state)))
-    for x in generator.permutation(first):
+    for done, x in enumerate(generator.permutation(first)):
+        progress(done, len(first))
         s = engine.subproblem_of(x)
         if size_of(engine.state, s) > 1 and may_replay(engine, [s], most):
             replay(engine, [s], generator)
@@ -48,6 +57,7 @@ def refine(engine: Any, of: Integers | None = None, most: int | None = None) -> 
         other = neighbour(engine, s, at)
         if other >= 0 and may_replay(engine, [s, other], most):
             replay(engine, [s, other], generator)
+    progress(len(first), len(first))
 
 
 def one_of_each(engine: Any, of: Integers) -> Integers:
