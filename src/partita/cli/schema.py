@@ -125,7 +125,7 @@ def edit(kb: args.Base, json: args.Json = False) -> None:
         file = edited(before)
         after = read_schema(file)  # the file stays if it is refused, so that no work is lost
         file.unlink()
-        if after == before:
+        if after == before:  # comments and layout do not matter
             note("The schema is as it was: nothing to do.")
             report = {"entities": base.stats()["entities"], "events": {}}
         else:

@@ -22,6 +22,7 @@ from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
 from partita.kb.store.journal import Journal
 from partita.models.records.record import Record
+from partita.models.records.schema import unlearnt
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
@@ -218,8 +219,17 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
     with session.changing() as journal:
         if not session.n_present:
             raise ValueError(EMPTY)
+        if schema is not None:
+            wanted["schema"] = without_learnt(session, schema)
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
         learn_anew(session, journal)
+
+
+def without_learnt(session: Session, schema: str) -> str:
+    """A schema to learn anew by: strengths that it has as they were learnt are no wish of anybody's."""
+    before = session.settings["schema"]
+    known = None if before is None else Record.from_toml(before)
+    return unlearnt(Record.from_toml(schema), session.live.model, known).to_toml()
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
