@@ -8,6 +8,7 @@ is, which rows of a stream are the same fragment, and what text can be stored.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
@@ -126,9 +127,22 @@ def _field(row: int, given: Mapping[Any, Any], name: str | None, usual: str) -> 
     if name is None:
         return None
     if name not in given and name != usual:
-        listed = ", ".join(map(repr, given))
-        raise ValueError(f"row {row}: there is no field {name!r} for the {usual}; there are {listed}")
+        advice = nearest(name, given)
+        raise ValueError(f"row {row}: there is no field {name!r} for the {usual}; {advice}")
     return given.get(name)
+
+
+def nearest(name: str, known: Iterable[Any]) -> str:
+    """What was meant by a name that is none of the known ones, if one is like it, and which there are.
+
+    >>> nearest("clustr_id", ["name", "cluster_id"])
+    "did you mean 'cluster_id'? There are 'name', 'cluster_id'"
+    """
+    names = [str(one) for one in known]
+    close = difflib.get_close_matches(name.casefold(), {one.casefold() for one in names}, 1)
+    meant = next((one for one in names if close and one.casefold() == close[0]), None)
+    listed = ", ".join(map(repr, names))
+    return f"there are {listed}" if meant is None else f"did you mean {meant!r}? There are {listed}"
 
 
 def _id(row: int, raw: Any) -> str | None:
