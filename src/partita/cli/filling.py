@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
+from partita.cli.columns import Watch
 from partita.cli.input import Input
 from partita.cli.opening import PARTICLES, new_or_opened, opened, read_schema
 from partita.cli.output import answered, print_json, progress, refuse, refusing
@@ -71,10 +72,12 @@ def build(
     given = Input(data, id, no_id, source, ignore, format, skip_empty)
     fragments = given.fragments(reader := given.reader())
     with new_or_opened(output, schema, particles, exact, model) as base:
-        done = add_all(base, given, fragments, reader, batch)
+        watch = Watch(base, fragments, reader, given.is_one_table())
+        done = add_all(base, given, watch.fragments, reader, batch)
+        columns = watch.report()
         refine_all(base, refine)
         stats = base.stats()
-        report = {"knowledge_base": output, **done, "entities": stats["entities"]}
+        report = {"knowledge_base": output, **done, "entities": stats["entities"], **columns}
         report |= diagnosed(base, diagnostics, json)
     if json:
         print_json(report)
@@ -107,12 +110,14 @@ def add(
     with opened(kb) as base:
         fragments = given.fragments(reader := given.reader())
         before = base.stats()["events"]
-        done = add_all(base, given, fragments, reader, batch)
+        watch = Watch(base, fragments, reader, given.is_one_table())
+        done = add_all(base, given, watch.fragments, reader, batch)
+        columns = watch.report()
         changes = counted(base, before)
         entities = base.stats()["entities"]
         more = diagnosed(base, diagnostics, json)
     if json:
-        print_json({**done, "entities": entities, "events": changes, **more})
+        print_json({**done, "entities": entities, "events": changes, **columns, **more})
     else:
         typer.echo(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
 

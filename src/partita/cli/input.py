@@ -89,6 +89,10 @@ class Input:
             hint = f"; if {like[0]!r} has them, --id {like[0]}" if like else ""
             note(f"Note: {file} has no field 'id', so ids are made of what each row says{hint}.")
 
+    def is_one_table(self) -> bool:
+        """Whether all columns are known from the first row."""
+        return len(self.paths) == 1 and not set(self.paths[0]) & set("*?[") and self._is_table(self.paths[0])
+
     def _is_table(self, file: str) -> bool:
         if self.format is not None:
             return self.format in (Format.csv, Format.tsv)

@@ -208,6 +208,10 @@ class FragmentReader:
         Rows without a property so far.
     repeated : int
         Rows so far that repeated an earlier one, its id included.
+    unseen : set of str
+        The columns to ignore that no row has had so far.
+    columns : dict
+        The columns that rows have had while some to ignore were unseen.
 
     Examples
     --------
@@ -229,12 +233,16 @@ class FragmentReader:
         self.skip_empty = skip_empty
         self.skipped = 0
         self.repeated = 0
+        self.unseen = set(ignore)
+        self.columns: dict[str, None] = {}
         self._anonymous: Counter[str] = Counter()
         self._named: dict[str, tuple[int, str]] = {}
 
     def read(self, rows: Iterable[tuple[int, Mapping[Any, Any]]]) -> Iterator[Fragment]:
         """The fragments of numbered rows; further calls go on with the same stream."""
         for row, given in rows:
+            if self.unseen:
+                self._look_for_ignored(given)
             try:
                 fragment = as_fragment(given, row, self.id_field, self.source_field, self.ignore)
             except EmptyFragment:
@@ -248,6 +256,20 @@ class FragmentReader:
                 yield fragment
             else:
                 self.repeated += 1
+
+    def _look_for_ignored(self, given: Any) -> None:
+        """Take what a row has for seen."""
+        if not isinstance(given, Mapping):
+            return
+        nested = given.get("properties")
+        for fields in (given, nested) if isinstance(nested, Mapping) else (given,):
+            self.columns |= dict.fromkeys(fields)
+        self.unseen.difference_update(self.columns)
+
+    def check_ignored(self) -> None:
+        """Raise ValueError if a column to ignore was in no row."""
+        for name in sorted(self.unseen):
+            raise ValueError(f"there is no column {name!r} to ignore; {nearest(name, self.columns)}")
 
     def _numbered(self, fragment: Fragment) -> Fragment:
         digest = fragment.digest

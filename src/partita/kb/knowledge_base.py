@@ -247,6 +247,13 @@ class KnowledgeBase:
             return str(self.settings["schema"] or "")
         return Record.from_json(model).to_toml()
 
+    @property
+    def missing(self) -> dict[str, frozenset[str]]:
+        """The texts that stand for nothing in each attribute; empty before anything is learnt."""
+        with self.store.reading() as connection:
+            model = get(connection, "model") or {"attributes": {}}
+        return {name: frozenset((own or {}).get("missing", ())) for name, own in model["attributes"].items()}
+
     # ------------------------------------------------------------------ asking the posterior
 
     def explain(self, a: str, b: str) -> Any:
