@@ -20,7 +20,18 @@ ANSWERS = (
     *("true entity", "true cluster", "unique entity id", "canonical id", "match id", "group id", "ent id"),
 )
 PROVENANCE = (
-    *("chunk", "chunk id", "doc", "doc id", "document", "document id", "file", "filename", "file name", "page"),
+    *(
+        "chunk",
+        "chunk id",
+        "doc",
+        "doc id",
+        "document",
+        "document id",
+        "file",
+        "filename",
+        "file name",
+        "page",
+    ),
     *("page number", "row", "row number", "line", "line number", "source file", "sheet", "batch", "origin"),
 )
 NUMBERED = ("id", "key", "nr", "no", "number", "index", "uuid", "guid", "rowid")

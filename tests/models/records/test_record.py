@@ -605,7 +605,10 @@ BAD_TOML = {
         NAME + 'kind = "text"\ncolour = 1',
         "text has no 'colour'; it has agreement, weight",
     ),
-    "missing that is no list": ('missing = "-"\n' + NAME + 'kind = "text"', "missing must be texts in a list"),
+    "missing that is no list": (
+        'missing = "-"\n' + NAME + 'kind = "text"',
+        "missing must be texts in a list",
+    ),
     "missing that is no text": (NAME + 'kind = "text"\nmissing = [0]', "missing must be texts in a list"),
     "separator that is no text": (NAME + 'kind = "text"\nseparator = 3', "separator must be a text"),
     "corpus": (NAME + 'kind = "text"\ncorpus = 1', "text has no 'corpus'"),

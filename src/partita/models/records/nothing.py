@@ -41,10 +41,10 @@ def missing_in(values: Sequence[Any]) -> tuple[str, ...]:
     known = {text.casefold() for text in USUAL}
     spelt = {text for text in counts if text.casefold() in known}
     doubtful = [text for text in counts if text.casefold() in DOUBTFUL]
-    others = {
-        text: n for text, n in counts.items() if text not in spelt and text.casefold() not in DOUBTFUL
-    }
-    found = sorted(spelt - set(USUAL)) + sorted(text for text in doubtful if is_out_of_place(text, counts[text], others))
+    others = {text: n for text, n in counts.items() if text not in spelt and text.casefold() not in DOUBTFUL}
+    found = sorted(spelt - set(USUAL)) + sorted(
+        text for text in doubtful if is_out_of_place(text, counts[text], others)
+    )
     return (*USUAL, *found)
 
 

@@ -195,9 +195,7 @@ def parameter_from(name: str, parameter: str, value: Any, usual: Any) -> Any:
     else:
         fits, one, many = all(map(is_finite, given)), "a finite number", "finite numbers in a list"
     if several != isinstance(value, list) or not fits:
-        raise ValueError(
-            f"attribute {name!r}: {parameter} must be {many if several else one}, got {value!r}"
-        )
+        raise ValueError(f"attribute {name!r}: {parameter} must be {many if several else one}, got {value!r}")
     return tuple(value) if several else value
 
 

@@ -90,7 +90,9 @@ class Date(Text):
 
     @classmethod
     def why(cls, column: Column) -> str:
-        return column.mostly("dates", lambda text: len(text) > 5 and date_parts(text) and not is_decimal(text))
+        return column.mostly(
+            "dates", lambda text: len(text) > 5 and date_parts(text) and not is_decimal(text)
+        )
 
     def parse(self, raw: Any) -> str:
         if isinstance(raw, datetime.date):
