@@ -30,7 +30,8 @@ class Watch:
     ) -> None:
         from partita.kb.columns import Nothings
 
-        self._reader, self._remarks = reader, []
+        self._reader = reader
+        self._remarks: list[dict[str, str]] = []
         if base.settings["learnt_from"]:
             first = list(islice(found, 1))
             if is_table:

@@ -9,7 +9,7 @@ from typing import Any
 from partita.models.base import plain
 
 HEADING = (
-    "# How records are compared, attribute by attribute. Change what you like; strengths are learnt anew from the data.",
+    "# How records are compared, attribute by attribute. Change what you like; strengths are learnt anew.",
     '# kind = "ignore" leaves an attribute out; separator = "; " makes several values of one text.',
 )
 MEANING = {

@@ -52,10 +52,11 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     found: dict[str, Attribute | None] = {}
     for name in names:
         values = [fragment[name] for fragment in looked_at if name in fragment]
-        found[name] = inferred_from(name, values, zeros.get(name, ()), len(looked_at))
-        if found[name].kind == Number.kind and len(looked_at) < len(fragments):
+        own = inferred_from(name, values, zeros.get(name, ()), len(looked_at))
+        if own.kind == Number.kind and len(looked_at) < len(fragments):  # what is no number would be refused
             every = [fragment[name] for fragment in fragments if name in fragment]
-            found[name] = inferred_from(name, every, zeros.get(name, ()), len(fragments))
+            own = inferred_from(name, every, zeros.get(name, ()), len(fragments))
+        found[name] = own
     return found | {OTHER: Category(missing=USUAL)}
 
 
