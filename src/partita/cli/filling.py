@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
+from partita.cli.columns import Watch
 from partita.cli.input import Input
 from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_nothing, read_schema
 from partita.cli.output import answer, answered, print_json, refuse, refusing
@@ -89,11 +90,13 @@ def build(
         return
     with new_or_opened(output, schema, particles, exact, model, name) as base, watched(base, given):
         more: dict[str, Any] = {}
+        watch = Watch(base, fragments, reader, given.is_one_table())
         if sync:
-            done, synced = sync_all(base, given, fragments, reader, dry_run, yes)
+            done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes)
             more = details(synced, dry_run)
         else:
-            done = add_all(base, fragments, reader, batch)
+            done = add_all(base, watch.fragments, reader, batch)
+        more |= watch.report()
         if not sync or synced.changes_anything:
             base.refine(refine)
         stats = base.stats()
@@ -139,14 +142,16 @@ def add(
         fragments = given.fragments(reader := given.reader())
         before = base.stats()["events"]
         more: dict[str, Any] = {}
+        watch = Watch(base, fragments, reader, given.is_one_table())
         if sync:
-            done, synced = sync_all(base, given, fragments, reader, dry_run, yes)
+            done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes)
             if dry_run:
                 print_dry_run(kb, done, synced, json)
                 return
             more = details(synced, dry_run)
         else:
-            done = add_all(base, fragments, reader, batch)
+            done = add_all(base, watch.fragments, reader, batch)
+        more |= watch.report()
         changes = counted(base, before)
         entities = base.stats()["entities"]
         more |= diagnosed(base, diagnostics, json)

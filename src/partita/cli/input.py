@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 # What divides a row into fields, but is not a comma, semicolon, tab or bar.
 DIVIDERS = re.compile(r"\w\s*[:^~#/\\\x01\x1f]\s*\w|\w {2,}\w")
 
+DIVIDED = (Format.csv, Format.tsv)
+WITH_COLUMNS = (Format.parquet, Format.xlsx, Format.feather, Format.arrow)  # by the endings of their names
+
 
 @dataclass
 class Input:
@@ -101,9 +104,17 @@ class Input:
                 f"Note: the field 'source' of {file} is not read: --source-name says where all rows are from."
             )
 
+    def is_one_table(self) -> bool:
+        """Whether all columns are known from the first row."""
+        if len(self.paths) != 1 or set(self.paths[0]) & set("*?["):
+            return False
+        if self.format is not None:
+            return self.format in (*DIVIDED, *WITH_COLUMNS)
+        return self._is_table(self.paths[0]) or self.paths[0].lower().endswith(tuple(WITH_COLUMNS))
+
     def _is_table(self, file: str) -> bool:
         if self.format is not None:
-            return self.format in (Format.csv, Format.tsv)
+            return self.format in DIVIDED
         return file.lower().removesuffix(".gz").endswith((".csv", ".tsv")) or file == "standard input"
 
 

@@ -173,7 +173,7 @@ def check_is_same(
             f"{target} clusters with the model {own}: leave --model out, or change it with "
             f"partita relearn {target} --model {model}"
         )
-    if schema is not None and schema != kept["schema"]:
+    if schema is not None and (kept["schema"] is None or schema != same_schema(kept["schema"])):
         raise ValueError(
             f"{target} has another schema: change it with partita relearn {target} --schema FILE"
         )
@@ -186,6 +186,13 @@ def check_is_same(
             f"{target} was begun with {kept['n_particles']} particles, which cannot be changed; leave "
             "--particles out, or build another"
         )
+
+
+def same_schema(text: str) -> str:
+    """A schema as the model writes it now, whichever version wrote it."""
+    from partita.models.records.record import Record
+
+    return Record.from_toml(text).to_toml()
 
 
 def read_schema(path: Path) -> str:

@@ -6,13 +6,13 @@ import os
 import shlex
 import subprocess
 import tempfile
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from partita.cli import arguments as args
+from partita.cli.columns import looked_at
 from partita.cli.filling import print_relearnt, relearn_all
 from partita.cli.input import Input
 from partita.cli.opening import DATA, is_sqlite, opened, read_schema
@@ -26,7 +26,6 @@ app = typer.Typer(
     no_args_is_help=True,
     help="See or change which attributes there are, and how their values are compared.",
 )
-ENOUGH = 50_000  # rows to infer a schema from
 
 
 @app.command()
@@ -113,11 +112,9 @@ def model_of(target: str, given: Input) -> Record | None:
 
 
 def inferred_from(given: Input) -> Record:
-    """A schema that suits data."""
-    from partita.models.records.record import Record
-
-    found = [fragment.properties for fragment in islice(given.fragments(given.reader()), ENOUGH)]
-    return Record.infer(found)
+    """A schema that suits data; what is strange about its columns is said."""
+    reader = given.reader()
+    return looked_at(given.fragments(reader), reader, None)[1]
 
 
 @app.command()
@@ -129,7 +126,7 @@ def edit(kb: args.Base, json: args.Json = False) -> None:
         file = edited(before)
         after = read_schema(file)  # the file stays if it is refused, so that no work is lost
         file.unlink()
-        if after == before:
+        if after == before:  # comments and layout do not matter
             note("The schema is as it was: nothing to do.")
             report = {"entities": base.stats()["entities"], "events": {}}
         else:

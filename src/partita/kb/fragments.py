@@ -8,6 +8,7 @@ is, which rows of a stream are the same fragment, and what text can be stored.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
@@ -139,9 +140,22 @@ def _field(row: int, given: Mapping[Any, Any], name: str | None, usual: str) -> 
     if name is None:
         return None
     if name not in given and name != usual:
-        listed = ", ".join(map(repr, given))
-        raise ValueError(f"row {row}: there is no field {name!r} for the {usual}; there are {listed}")
+        advice = nearest(name, given)
+        raise ValueError(f"row {row}: there is no field {name!r} for the {usual}; {advice}")
     return given.get(name)
+
+
+def nearest(name: str, known: Iterable[Any]) -> str:
+    """What was meant by a name that is none of the known ones, if one is like it, and which there are.
+
+    >>> nearest("clustr_id", ["name", "cluster_id"])
+    "did you mean 'cluster_id'? There are 'name', 'cluster_id'"
+    """
+    names = [str(one) for one in known]
+    close = difflib.get_close_matches(name.casefold(), {one.casefold() for one in names}, 1)
+    meant = next((one for one in names if close and one.casefold() == close[0]), None)
+    listed = ", ".join(map(repr, names))
+    return f"there are {listed}" if meant is None else f"did you mean {meant!r}? There are {listed}"
 
 
 def _id(row: int, raw: Any) -> str | None:
@@ -209,6 +223,10 @@ class FragmentReader:
         Rows without a property so far.
     repeated : int
         Rows so far that repeated an earlier one, its id included.
+    unseen : set of str
+        The columns to ignore that no row has had so far.
+    columns : dict
+        The columns that rows have had while some to ignore were unseen.
 
     Examples
     --------
@@ -232,12 +250,16 @@ class FragmentReader:
         self.from_source = from_source
         self.skipped = 0
         self.repeated = 0
+        self.unseen = set(ignore)
+        self.columns: dict[str, None] = {}
         self._anonymous: Counter[str] = Counter()
         self._named: dict[str, tuple[int, str]] = {}
 
     def read(self, rows: Iterable[tuple[int, Mapping[Any, Any]]]) -> Iterator[Fragment]:
         """The fragments of numbered rows; further calls go on with the same stream."""
         for row, given in rows:
+            if self.unseen:
+                self._look_for_ignored(given)
             try:
                 fragment = as_fragment(
                     given, row, self.id_field, self.source_field, self.ignore, self.from_source
@@ -253,6 +275,20 @@ class FragmentReader:
                 yield fragment
             else:
                 self.repeated += 1
+
+    def _look_for_ignored(self, given: Any) -> None:
+        """Take what a row has for seen."""
+        if not isinstance(given, Mapping):
+            return
+        nested = given.get("properties")
+        for fields in (given, nested) if isinstance(nested, Mapping) else (given,):
+            self.columns |= dict.fromkeys(fields)
+        self.unseen.difference_update(self.columns)
+
+    def check_ignored(self) -> None:
+        """Raise ValueError if a column to ignore was in no row."""
+        for name in sorted(self.unseen):
+            raise ValueError(f"there is no column {name!r} to ignore; {nearest(name, self.columns)}")
 
     def _numbered(self, fragment: Fragment) -> Fragment:
         digest = fragment.digest

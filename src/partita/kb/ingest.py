@@ -27,6 +27,7 @@ from partita.kb.store import erasing, fragments
 from partita.kb.store.journal import Journal
 from partita.models.records.arrow import is_table
 from partita.models.records.record import Record
+from partita.models.records.schema import unlearnt
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
@@ -244,10 +245,20 @@ def relearn(
     with session.changing() as journal:
         if not session.n_present:
             raise ValueError(EMPTY)
+        if schema is not None:
+            wanted["schema"] = without_learnt(session, schema)
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
         if name is not None or schema is not None:  # which says what entities are named by, or does not
             session.settings = session.settings | {"name": name}
         learn_anew(session, journal)
+
+
+def without_learnt(session: Session, schema: str) -> str:
+    """A schema to learn anew by: strengths that it has as they were learnt are no wish of anybody's."""
+    before = session.settings["schema"]
+    known = None if before is None else Record.from_toml(before)
+    text: str = unlearnt(Record.from_toml(schema), session.live.model, known).to_toml()
+    return text
 
 
 def learn_anew(session: Session, journal: Journal) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Self
 from partita._core.checks import whole
 from partita._core.progress import Report
 from partita.kb import ingest, judgements
+from partita.kb.columns import missing_in
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
 from partita.kb.queries import answers, posterior
@@ -328,6 +329,12 @@ class KnowledgeBase:
         if model is None:
             return str(self.settings["schema"] or "")
         return Record.from_json(model).to_toml()
+
+    @property
+    def missing(self) -> dict[str, frozenset[str]]:
+        """The texts that stand for nothing in each attribute; empty before anything is learnt."""
+        with self.store.reading() as connection:
+            return missing_in(connection)
 
     # ------------------------------------------------------------------ asking the posterior
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -50,21 +50,30 @@ class Names:
     def __init__(self, connection: Callable[[], Connection]) -> None:
         self._connection = connection
         self.ways: list[Way] = []
+        self._missing: Mapping[str, Collection[str]] = {}
         self._of: dict[int, list[Given]] = {}  # fragments, by number, where they were asked for
 
-    def follow(self, ways: Iterable[Sequence[str]]) -> None:
-        """From now on names are taken from these attributes."""
-        self.ways, self._of = [tuple(way) for way in ways], {}
+    def follow(
+        self, ways: Iterable[Sequence[str]], missing: Mapping[str, Collection[str]] | None = None
+    ) -> None:
+        """From now on names are taken from these attributes, but for texts that stand for nothing."""
+        self.ways, self._missing, self._of = [tuple(way) for way in ways], missing or {}, {}
 
     def given_by(self, properties: Mapping[str, list[Any]]) -> list[Given]:
         """The names in what a fragment says."""
         for k, way in enumerate(self.ways):
-            said = [properties[attribute] for attribute in way if attribute in properties]
+            told = (self._told(attribute, properties.get(attribute, ())) for attribute in way)
+            said = [values for values in told if values]
             if said:
                 rank = 2 * k + (len(said) < len(way))
                 joined = (" ".join(map(as_text, values)) for values in product(*said))
                 return [Given(rank, name) for name in (islice(joined, COMBINED) if len(said) > 1 else joined)]
         return []
+
+    def _told(self, attribute: str, values: Iterable[Any]) -> list[Any]:
+        """The values that stand for something."""
+        missing = self._missing.get(attribute, ())
+        return [value for value in values if as_text(value).strip() not in missing]
 
     def remember(self, number: int, properties: Mapping[str, list[Any]]) -> None:
         """A fragment that the store does not have yet."""

@@ -23,6 +23,7 @@ from partita._core.checks import whole
 from partita._core.progress import Report, unreported
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Outcome, Touched
+from partita.kb.columns import missing_of
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.names import Names
 from partita.kb.naming import attributes_said, ways_of
@@ -211,7 +212,7 @@ class Session:
 
     def _new_clustering(self, model: Record) -> Clustering:
         """An empty sampler with a model, as the settings have it."""
-        self.names.follow(self.settings.get("named_by") or ways_of(model))
+        self.names.follow(self.settings.get("named_by") or ways_of(model), missing_of(model))
         kept = self.settings.get("network")
         network = None if kept is None else Network(**kept)
         return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)

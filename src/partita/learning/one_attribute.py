@@ -18,6 +18,7 @@ from partita.learning.learner import BELIEF, Learner
 from partita.learning.recombined import likeness_of_recombined
 from partita.models.records.comparisons.family import ALIKE, BOUNDS
 from partita.models.records.kinds.attribute import AGREEMENT
+from partita.models.records.record import OTHER, nobody_says_other
 
 SPELT_ALIKE = 0.02  # of the values of an entity at most are not the same, if it has no other spellings
 EQUAL = 4.0  # nats by which equal values are of one entity
@@ -92,7 +93,8 @@ def of_one_attribute(
         by_chance=(*by_chance.tolist(), same / odds * math.exp(-EQUAL)),
         weight=1.0,
     )
-    rate = 0.0 if len(names) == 1 else model.rate
+    alone = len(names) - (OTHER in names and nobody_says_other(guess.presence)) == 1
+    rate = 0.0 if alone else model.rate
     return type(model)(fitted, rate, guess.presence, None, size)
 
 

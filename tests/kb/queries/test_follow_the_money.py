@@ -81,7 +81,7 @@ def test_what_attributes_go_to_is_there():
     ],
 )  # fmt: skip
 def test_an_entity(said, schema, properties):
-    found = follow_the_money(entity(**said))
+    found = follow_the_money(entity(**said), {})
     check(found)
     assert found["schema"] == schema
     assert found["properties"] == {"name": ["Ada"]} | properties
@@ -89,6 +89,6 @@ def test_an_entity(said, schema, properties):
 
 
 def test_nothing_is_lost_and_no_name_is_invented():
-    found = follow_the_money(entity(None, shade=["red", "blue"], alias="Countess"))
+    found = follow_the_money(entity(None, shade=["red", "blue"], alias="Countess"), {})
     check(found)
     assert found["properties"] == {"notes": ["shade: red", "shade: blue"], "alias": ["Countess"]}

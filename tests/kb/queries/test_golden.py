@@ -117,11 +117,10 @@ def test_spelling_variants_count_together_and_are_shown_as_most_often_written():
     assert (best.value, best.probability, best.agree) == ("Zoé Bo", 0.6, 3)
 
 
-def test_what_says_nothing_never_wins(monkeypatch):
-    monkeypatch.setattr("partita.kb.queries.golden.is_missing", lambda value: value == "n/a")
+def test_what_says_nothing_never_wins():
     rows = [Row(k, None, 1.0, {"name": ["n/a"], "city": ["n/a"]}) for k in range(3)]
     rows.append(Row(3, None, 1.0, {"name": ["Ada"]}))
-    values = golden_of(1, rows, {"name": Rule("recent")}).values
+    values = golden_of(1, rows, {"name": Rule("recent")}, {"name": {"n/a"}, "city": {"n/a"}}).values
     assert values.keys() == {"name"}
     assert (values["name"].value, values["name"].probability) == ("Ada", 1.0)
 

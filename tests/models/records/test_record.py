@@ -403,7 +403,10 @@ def test_json_has_all_that_was_learnt():
     kept = fitted().to_json()
     assert kept["size"] == 2.5
     name = kept["attributes"]["name"]
-    assert name.keys() == {"kind", "agreement", "weight", "corpus", "references", "kin", "by_chance", "noted"}
+    assert name.keys() == {
+        *("kind", "agreement", "weight", "corpus", "references", "kin", "by_chance", "noted"),
+        *("missing", "separator"),
+    }
     assert (name["references"], name["kin"], name["weight"]) == (["ada", "bob"], 0.25, 0.3)
     assert name["agreement"] == [float(share) for share in UNEVEN]
     learnt = pt.Record.infer(X).fit_prior(X)
@@ -569,16 +572,18 @@ def test_any_name_and_number_survives_toml(name, weight):
 
 def test_toml_as_one_writes_it():
     model = pt.Record.from_toml(
-        '[attributes.name]\nkind = "text"\nweight = 0.5\n'
+        'missing = ["?", "-"]\n[attributes.name]\nkind = "text"\nweight = 0.5\n'
         f"agreement = {list(map(float, UNEVEN))}\n"
         '[attributes."*"]\nkind = "ignore"\n[attributes.job]\nkind="category"\nweight = 1\n'
-        '[attributes.height]\nkind = "number"\nspread = 2\n'
+        '[attributes.height]\nkind = "number"\nspread = 2\nmissing = ["-", "none"]\nseparator = "|"\n'
     )
+    height = model.attributes["height"]
+    assert height == pt.Number(spread=2.0, missing=("?", "-", "none"), separator="|")
     assert model.attributes == {
-        "name": pt.Text(weight=0.5, agreement=UNEVEN),
+        "name": pt.Text(weight=0.5, agreement=UNEVEN, missing=("?", "-")),
         "*": None,
-        "job": pt.Category(weight=1.0),
-        "height": pt.Number(spread=2.0),
+        "job": pt.Category(weight=1.0, missing=("?", "-")),
+        "height": height,
     }
     assert model.rate == 2.0
 
@@ -600,7 +605,12 @@ BAD_TOML = {
         NAME + 'kind = "text"\ncolour = 1',
         "text has no 'colour'; it has agreement, weight",
     ),
-    "parameter of another kind": (NAME + 'kind = "category"\nspread = 1', "category has no 'spread'"),
+    "missing that is no list": (
+        'missing = "-"\n' + NAME + 'kind = "text"',
+        "missing must be texts in a list",
+    ),
+    "missing that is no text": (NAME + 'kind = "text"\nmissing = [0]', "missing must be texts in a list"),
+    "separator that is no text": (NAME + 'kind = "text"\nseparator = 3', "separator must be a text"),
     "corpus": (NAME + 'kind = "text"\ncorpus = 1', "text has no 'corpus'"),
     "references": (NAME + 'kind = "text"\nreferences = ["a"]', "text has no 'references'"),
     "kin": (NAME + 'kind = "text"\nkin = 1', "text has no 'kin'"),
@@ -677,8 +687,11 @@ def test_kinds_are_inferred():
         ([], pt.Text),
         ([1.5, 2, 3.25], pt.Number),
         ([1, 2.0, 3], pt.Text),
-        (["1.5", "2"], pt.Text),
-        ([1.5, "2"], pt.Text),
+        (["1.5", "2"], pt.Number),  # as CSV has them
+        ([1.5, "2"], pt.Number),
+        (["1.5", "2", "02.5"], pt.Text),  # of codes zeros are a part
+        (["1.5", "2", "2 kg"], pt.Text),
+        (["1815", "1816"], pt.Text),
         ([True, 1.5], pt.Text),
     ],
 )
@@ -707,11 +720,10 @@ def test_attributes_are_checked_before_fragments():
         pt.Record({"a": pt.Text()}).validate(pandas.DataFrame([["x", "y"]], columns=["a", "a"]))
 
 
-def test_beside_a_single_attribute_there_are_no_others():
+def test_beside_a_single_attribute_others_may_come():
     found = pt.Record.infer([{"name": 1.5}, {"name": 2.5}])
-    assert found.attributes == {"name": pt.Text()}
-    with pytest.raises(ValueError, match="unknown attribute 'x'"):
-        found.validate([{"x": 3}])
+    assert {name: kind.kind for name, kind in found.attributes.items()} == {"name": "number", "*": "category"}
+    assert found.validate([{"x": 3}]) == [{"x": [3]}]
 
 
 def test_a_schema_is_inferred_from_many_fragments_in_no_time():

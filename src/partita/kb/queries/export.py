@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
+from partita.kb.columns import missing_in
 from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
@@ -61,7 +62,7 @@ def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: 
         "fragments": lambda: fragments(session),
         "golden": lambda: golden_rows(session, wanted.rules, wanted.plain),
         "clusters": lambda: clusters(session, wanted.with_fields),
-        "ftm": lambda: map(follow_the_money, entities(session)),
+        "ftm": lambda: in_the_manner_of_ftm(session),
         "samples": lambda: drawn(session, wanted.samples),
     }
     if what not in kinds:
@@ -72,6 +73,14 @@ def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: 
     if format in ("csv", "tsv", "xlsx") and what == "entities":
         rows = map(flat, entities(session))
     return write(counted(session, rows), fspath(path), format)
+
+
+def in_the_manner_of_ftm(session: Session) -> Iterator[dict[str, Any]]:
+    """All entities as FollowTheMoney has them."""
+    with session.store.reading() as connection:
+        missing = missing_in(connection)
+        for entity in answers.entities(connection, minimum=1, limit=None):
+            yield follow_the_money(entity, missing)
 
 
 def entities(session: Session) -> Iterator[answers.Entity]:

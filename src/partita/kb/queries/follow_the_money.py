@@ -11,11 +11,12 @@ or an organisation, whatever has an e-mail address and the like; everything else
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from partita.kb.columns import says_nothing
 from partita.kb.queries.answers import Entity
-from partita.models.records.fragments import as_text, is_missing
+from partita.models.records.fragments import as_text
 
 THING, LEGAL_ENTITY, PERSON = "Thing", "LegalEntity", "Person"  # each has what those before it have
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -120,7 +121,7 @@ PLACES = {
 }
 
 
-def follow_the_money(entity: Entity) -> dict[str, Any]:
+def follow_the_money(entity: Entity, missing: Mapping[str, Collection[str]]) -> dict[str, Any]:
     """An entity as FollowTheMoney has it."""
     properties: dict[str, list[str]] = {"name": [entity.name]} if entity.name else {}
     schemas, notes, sources = {THING}, [], set[str]()
@@ -128,7 +129,7 @@ def follow_the_money(entity: Entity) -> dict[str, Any]:
         schema, name, read = PLACES.get(re.sub(r"[\W_]+", "", attribute).lower(), (THING, "", text))
         for value in values:
             sources.update(value.sources)
-            said = "" if is_missing(value.value) else as_text(value.value)
+            said = "" if says_nothing(value.value, missing.get(attribute, ())) else as_text(value.value)
             fitting = read(said) if name else None
             if fitting:
                 schemas.add(schema)

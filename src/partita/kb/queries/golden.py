@@ -10,18 +10,19 @@ from __future__ import annotations
 import difflib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
+from partita.kb.columns import missing_in, says_nothing
 from partita.kb.queries.answers import PAGE, Answer, entity_id
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
 from partita.models.records.folding import folded
-from partita.models.records.fragments import as_text, is_missing
+from partita.models.records.fragments import as_text
 
 RULES = ("probable", "recent", "recent:DATE_ATTRIBUTE", "longest", "source:FIRST,SECOND,…")
 DIGITS = 4  # of probabilities
@@ -55,6 +56,9 @@ class Best(Answer):
     value: Any
     probability: float  # that a fragment which says something of the attribute is of the entity and says this
     agree: int  # fragments that say so
+
+
+EVERYTHING: Mapping[str, Collection[str]] = {}  # says something
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,7 @@ def columns_of(attributes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
 def golden(connection: Connection, rules: Mapping[str, Rule]) -> Iterator[Golden]:
     """All entities with one value an attribute, the largest first, of equal ones the oldest."""
     entities, members, fragments = tables.entities, tables.members, tables.fragments
+    missing = missing_in(connection)
     live = select(entities.c.number).where(entities.c.ended.is_(None))
     numbers = list(connection.scalars(live.order_by(entities.c.size.desc(), entities.c.number)))
     query = (
@@ -138,10 +143,15 @@ def golden(connection: Connection, rules: Mapping[str, Rule]) -> Iterator[Golden
         for row in select_all(connection, query, members.c.entity, page):
             held[row.entity].append(row)
         for number in page:
-            yield golden_of(number, sorted(held[number], key=lambda row: row.number), rules)
+            yield golden_of(number, sorted(held[number], key=lambda row: row.number), rules, missing)
 
 
-def golden_of(number: int, rows: list[Any], rules: Mapping[str, Rule]) -> Golden:
+def golden_of(
+    number: int,
+    rows: list[Any],
+    rules: Mapping[str, Rule],
+    missing: Mapping[str, Collection[str]] = EVERYTHING,
+) -> Golden:
     """An entity's golden record, from its fragments in the order they came."""
     said: dict[str, list[Said]] = defaultdict(list)
     for row in rows:
@@ -149,7 +159,7 @@ def golden_of(number: int, rows: list[Any], rules: Mapping[str, Rule]) -> Golden
         for attribute, values in properties.items():
             moment = moment_of(row.id, properties, rules.get(attribute, Rule()))
             for value in values:
-                if not is_missing(value):
+                if not says_nothing(value, missing.get(attribute, ())):
                     text = as_text(value)
                     own = (row.number, row.source, row.probability, moment)
                     said[attribute].append(Said(value, text, key_of(text), *own))

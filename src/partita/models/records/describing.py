@@ -12,6 +12,7 @@ from partita.models.records.comparisons.family import SAME
 from partita.models.records.comparisons.vocabulary import ComparedValues, equal_by_chance
 from partita.models.records.kinds import Attribute
 from partita.models.records.kinds.attribute import SILENT
+from partita.models.records.nothing import USUAL
 
 ALIKE_FROM = 3  # the level from which values are called alike
 FEW = 5  # values of which nothing follows from all being different
@@ -131,6 +132,10 @@ def described_attribute(name: str, attribute: Attribute | None, presence: Any) -
     elif noted is not None and noted.values == noted.distinct >= FEW:
         only = "only tells apart" if attribute.measure == SAME else "says something only by being alike"
         remarks.append(f"no value occurred twice among {noted.values:,}: it {only}")
+    if attribute.separator:
+        remarks.append(f"texts are lists divided by {attribute.separator!r}, compared one by one")
+    if found := [text for text in attribute.missing if text not in USUAL]:
+        remarks.append(f"these stand for nothing: {', '.join(map(repr, found))}")
     known = dict.fromkeys(("same", "alike", "same_by_chance", "alike_by_chance", "weight"))
     return DescribedAttribute(
         name,

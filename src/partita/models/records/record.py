@@ -248,7 +248,7 @@ class Record(TextModel):
         """
         if self._linked:
             return LINKED
-        if len(models) == 1:
+        if len(models) - (OTHER in names and nobody_says_other(self.presence)) == 1:
             return ALONE
         known = self.presence
         columns = [
@@ -321,10 +321,12 @@ class Record(TextModel):
                     continue
                 prefix = "" if name in number else f"{name} "
                 try:
-                    fragment.pairs += [(a, prefix + models[a].parse(value)) for value in values]
+                    said = [item for value in values for item in models[a].items(value)]
+                    fragment.pairs += [(a, prefix + models[a].parse(item)) for item in said]
                 except ValueError as error:
                     raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
-                fragment[name] = values
+                if said:
+                    fragment[name] = said
             fragments.append(fragment)
         return fragments
 
@@ -342,6 +344,11 @@ class Record(TextModel):
 
     def _pairs(self, observation: ReadFragment) -> Iterable[tuple[int, str]]:
         return observation.pairs
+
+
+def nobody_says_other(presence: Mapping[str, float] | None) -> bool:
+    """Whether it is known that fragments mention nothing that "*" would stand for."""
+    return presence is not None and presence.get(OTHER) == 0.0
 
 
 def share_of(presence: Mapping[str, float], name: str) -> float:

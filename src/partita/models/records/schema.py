@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import tomllib
 from dataclasses import fields, replace
@@ -12,12 +11,26 @@ from typing import Any
 import numpy as np
 
 from partita.models.base import plain
+from partita.models.records.commented import (
+    HEADING,
+    IGNORED,
+    MEANING,
+    OF_ONE,
+    as_toml,
+    comment,
+    common_start,
+    meaning_of_kind,
+)
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds import Attribute, Category, Column, Noted, Text
+from partita.models.records.kinds import Attribute, Category, Column, Noted, Number, Text
+from partita.models.records.lists import separator_of
+from partita.models.records.nothing import USUAL, missing_in, nowhere
 from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
+OF_READING = ("missing", "separator")  # parameters that are texts: how values are read
+OTHER = "*"  # the attribute that stands for those not named
 LEARNT = ("corpus", "references", "kin", "by_chance", "noted")  # what only data give an attribute
 
 
@@ -33,20 +46,32 @@ def inferred(fragments: list[dict[str, list[Any]]]) -> dict[str, Attribute | Non
     else:
         looked_at = fragments
     names = dict.fromkeys(name for fragment in fragments for name in fragment)
-    values: dict[str, list[Any]] = {name: [] for name in names}
-    mentions = dict.fromkeys(names, 0)
-    for fragment in looked_at:
-        for name, said in fragment.items():
-            values[name] += said
-            mentions[name] += 1
     if not names:
         raise ValueError("there is nothing to infer a schema from: no fragment says anything")
+    zeros = nowhere(looked_at)
     found: dict[str, Attribute | None] = {}
-    for name, said in values.items():
-        kind, reason = chosen(Column(name, said)) if len(names) > 1 else (Text, "it is the only attribute")
-        distinct = len({kind().parse(value) for value in said})
-        found[name] = kind(noted=Noted(reason, len(looked_at), mentions[name], len(said), distinct))
-    return found if len(names) == 1 else found | {"*": Category()}
+    for name in names:
+        values = [fragment[name] for fragment in looked_at if name in fragment]
+        own = inferred_from(name, values, zeros.get(name, ()), len(looked_at))
+        if own.kind == Number.kind and len(looked_at) < len(fragments):  # what is no number would be refused
+            every = [fragment[name] for fragment in fragments if name in fragment]
+            own = inferred_from(name, every, zeros.get(name, ()), len(fragments))
+        found[name] = own
+    return found | {OTHER: Category(missing=USUAL)}
+
+
+def inferred_from(name: str, values: list[list[Any]], zeros: tuple[str, ...], n: int) -> Attribute:
+    """The attribute that has these values in some of n fragments, of which some zeros stand for nothing."""
+    missing = missing_in([value for said in values for value in said])
+    reader = Attribute(missing=missing + tuple(zero for zero in zeros if zero not in missing))
+    left = [item for said in values for value in said for item in reader.items(value)]
+    reader = replace(reader, separator=separator_of(left))
+    said_by = [[item for value in said for item in reader.items(value)] for said in values]
+    items = [item for said in said_by for item in said]
+    kind, reason = chosen(Column(name, items))
+    distinct = len({kind().parse(item) for item in items})
+    noted = Noted(reason, n, sum(map(bool, said_by)), len(items), distinct)
+    return kind(noted=noted, missing=reader.missing, separator=reader.separator)
 
 
 def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
@@ -79,25 +104,26 @@ def chosen(column: Column) -> tuple[type[Attribute], str]:
 
 def to_toml(model: Any) -> str:
     """See :meth:`Record.to_toml`."""
-    lines = [f"rate = {float(model.rate)!r}", ""]
+    attributes = model.attributes or {}
+    everywhere = common_start([own.missing for own in attributes.values() if own is not None])
+    lines = [*HEADING, f"rate = {float(model.rate)!r}{comment(MEANING['rate'])}"]
     if model.name is not None:
-        lines.insert(1, f"name = {in_toml(list(model.name))}")
-    for name, attribute in (model.attributes or {}).items():
-        lines.append(f"[attributes.{in_toml(name)}]")
+        lines.append(f"name = {as_toml(list(model.name))}{comment(MEANING['name'])}")
+    lines += [f"missing = {as_toml(everywhere)}{comment(MEANING['missing'])}", ""]
+    for name, attribute in attributes.items():
+        lines.append(f"[attributes.{as_toml(name)}]")
         if attribute is None:
-            lines += ['kind = "ignore"', ""]
+            lines += [f'kind = "ignore"{comment(IGNORED)}', ""]
             continue
-        lines.append(f'kind = "{attribute.kind}"')
+        lines.append(f'kind = "{attribute.kind}"{comment(meaning_of_kind(attribute))}')
         for parameter in parameters_of(attribute):
             value = getattr(attribute, parameter)
-            lines.append(f"{parameter} = {json.dumps(plain(value))}")
+            if parameter == "missing":
+                value = value[len(everywhere) :]
+            if value or parameter not in OF_READING:
+                lines.append(f"{parameter} = {as_toml(value)}{comment(OF_ONE.get(parameter))}")
         lines.append("")
     return "\n".join(lines)
-
-
-def in_toml(value: Any) -> str:
-    """A text, or a list of texts, as TOML writes it."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which TOML has escaped
 
 
 def from_toml(kind: Any, text: Any) -> Any:
@@ -111,13 +137,22 @@ def from_toml(kind: Any, text: Any) -> Any:
         contents = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"the schema is not TOML: {error}") from None
-    unknown = set(contents) - {"rate", "name", "attributes"}
+    unknown = set(contents) - {"rate", "name", "missing", "attributes"}
     if unknown:
         raise ValueError(f"the schema has unknown entries: {', '.join(sorted(unknown))}")
     described = contents.get("attributes")
     if not isinstance(described, dict) or not described:
         raise ValueError("the schema needs a table [attributes.NAME] for each attribute")
+    missing = contents.get("missing", list(USUAL))
+    if not (isinstance(missing, list) and all(isinstance(text, str) for text in missing)):
+        raise ValueError(f"missing must be texts in a list, got {missing!r}")
     attributes = {name: attribute_from(name, table) for name, table in described.items()}
+    attributes = {
+        name: own
+        if own is None
+        else replace(own, missing=(*missing, *(text for text in own.missing if text not in missing)))
+        for name, own in attributes.items()
+    }
     model = kind(attributes, contents.get("rate", 2.0), name=contents.get("name"))
     model.check(1)
     return model
@@ -139,25 +174,67 @@ def attribute_from(name: str, table: Any) -> Attribute | None:
             "that registers it, or name that in PARTITA_IMPORT"
         )
     allowed = parameters_of(known)
-    for parameter, value in given.items():
-        if parameter not in allowed:
+    of_any = {parameter for other in KINDS.values() for parameter in parameters_of(other)}
+    for parameter, value in table.items():
+        if parameter == "kind":
+            continue
+        if parameter in allowed:
+            given[parameter] = parameter_from(name, parameter, value, getattr(known, parameter, None))
+        elif parameter in of_any:  # of the kind that it was before somebody changed it
+            del given[parameter]
+        else:
             listed = ", ".join(allowed)
             raise ValueError(f"attribute {name!r}: {kind} has no {parameter!r}; it has {listed}")
-        several = isinstance(getattr(known, parameter, None), tuple)
-        numbers = value if several and isinstance(value, list) else [value]
-        if several != isinstance(value, list) or not all(
-            isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n) for n in numbers
-        ):
-            what = "finite numbers in a list" if several else "a finite number"
-            raise ValueError(f"attribute {name!r}: {parameter} must be {what}, got {value!r}")
-        given[parameter] = tuple(value) if several else value
     attribute: Attribute = known(**given)
     return attribute
+
+
+def parameter_from(name: str, parameter: str, value: Any, usual: Any) -> Any:
+    """A parameter of an attribute, which must be such as the usual one: numbers or texts, one or several."""
+    several = isinstance(usual, tuple)
+    given = value if several and isinstance(value, list) else [value]
+    if parameter in OF_READING:
+        fits, one, many = all(isinstance(text, str) for text in given), "a text", "texts in a list"
+    else:
+        fits, one, many = all(map(is_finite, given)), "a finite number", "finite numbers in a list"
+    if several != isinstance(value, list) or not fits:
+        raise ValueError(f"attribute {name!r}: {parameter} must be {many if several else one}, got {value!r}")
+    return tuple(value) if several else value
+
+
+def is_finite(value: Any) -> bool:
+    """Whether a value is a finite number, and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def parameters_of(attribute: Any) -> list[str]:
     """The names of an attribute's hyperparameters."""
     return [entry.name for entry in fields(attribute) if entry.name not in LEARNT]
+
+
+def unlearnt(given: Any, shown: Any, before: Any = None) -> Any:
+    """The schema ``given`` without what was learnt: what it has as it was ``shown`` is as ``before``, or as usual.
+
+    So that what somebody did not change is learnt as if the schema had been so from the start.
+    """
+    usual, known = type(given)(None), (before.attributes if before is not None else None) or {}
+    attributes = {}
+    for name, attribute in given.attributes.items():
+        old = shown.attributes.get(name)
+        if attribute is not None and old is not None:
+            own = known.get(name) if type(known.get(name)) is type(attribute) else type(attribute)()
+            attribute = replace(
+                attribute,
+                **{
+                    parameter: getattr(own, parameter)
+                    for parameter in parameters_of(attribute)
+                    if parameter not in OF_READING
+                    and getattr(attribute, parameter) == getattr(old, parameter, None)
+                },
+            )
+        attributes[name] = attribute
+    rate = (usual if before is None else before).rate if given.rate == shown.rate else given.rate
+    return type(given)(attributes, rate, name=given.name)
 
 
 # ---------------------------------------------------------------------- JSON

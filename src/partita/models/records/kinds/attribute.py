@@ -48,6 +48,10 @@ class Attribute:
         linkage (:mod:`..comparisons.family`).
     noted : Noted, optional
         What was seen of its values, and why it is of this kind, if that was inferred.
+    missing : tuple of str
+        Values that stand for nothing, just as they are written: "n/a", "-".
+    separator : str
+        What divides a text into several values, such as "; "; empty if a text is one value.
     """
 
     agreement: tuple[float, ...] = AGREEMENT
@@ -57,6 +61,8 @@ class Attribute:
     kin: float = field(default=0.0, repr=False)
     by_chance: tuple[float, ...] = ()
     noted: Noted | None = field(default=None, repr=False, compare=False)
+    missing: tuple[str, ...] = field(default=(), repr=False)
+    separator: str = ""
 
     kind: ClassVar[str]
     measure: ClassVar[int] = SAME
@@ -102,6 +108,27 @@ class Attribute:
                 raise ValueError(
                     f"{parameter} of {name!r} must be {LEVELS} numbers between 0 and 1, got {shares!r}"
                 )
+
+    def items(self, raw: Any) -> list[Any]:
+        """The values that a raw one consists of: none if it stands for nothing, several if it is a list.
+
+        >>> Attribute(missing=("n/a",), separator="; ").items("red; n/a; blue")
+        ['red', 'blue']
+        """
+        if not self.missing and not self.separator:
+            return [raw]
+        if not isinstance(raw, str):
+            return [raw] if not self.missing or as_text(raw) not in self._missing else []
+        if raw.strip() in self._missing:
+            return []
+        if not self.separator or (mark := self.separator.strip() or self.separator) not in raw:
+            return [raw]
+        found = (item.strip() for item in raw.split(mark))
+        return [item for item in found if item and item not in self._missing]
+
+    @cached_property
+    def _missing(self) -> frozenset[str]:
+        return frozenset(self.missing)
 
     def with_corpus(self, counts: Mapping[str, float]) -> Self:
         """The same attribute, with these counts of its values."""

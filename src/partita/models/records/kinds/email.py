@@ -16,6 +16,7 @@ ADDRESS = re.compile(
     r"(?:mailto:)?([^\s@,;:<>\"()]+)@([a-z0-9-]+(?:\.[a-z0-9-]+)+)", re.ASCII | re.IGNORECASE
 )
 IN_BRACKETS = re.compile(r"[^<>]*<([^<>]+)>")
+AT = re.compile(r"(?i)\s*[\[(]at[\])]\s*")  # as it is written to be read by people alone
 
 
 @register
@@ -39,9 +40,11 @@ class Email(Text):
         return column.mostly("e-mail addresses", ADDRESS.fullmatch)
 
     def parse(self, raw: Any) -> str:
-        text = as_text(raw).strip()
+        text = AT.sub("@", as_text(raw).strip())
         if inside := IN_BRACKETS.fullmatch(text):
             text = inside[1].strip()
-        if not (address := ADDRESS.fullmatch(text)):
+        within = list(ADDRESS.finditer(text))  # with "E-mail:" before it, a subject or a remark after it
+        if len(within) != 1:
             return folded(text)
+        address = within[0]
         return folded(f"{address[1]} {address[2]}")

@@ -20,6 +20,9 @@ MARKS = "[, '’_\u00a0\u2009\u202f]"  # between thousands
 WRITTEN = re.compile(
     rf"[+-]?(?=\.?\d)(?:\d+|\d{{1,3}}(?P<mark>{MARKS})\d{{3}}(?:(?P=mark)\d{{3}})*)?(?:\.\d*)?(?:[eE][+-]?\d+)?"
 )
+PLAIN = re.compile(
+    r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d+)?"
+)  # a number as CSV has it; no code with leading zeros
 LARGEST = 1e100  # squares of numbers must stay finite
 
 
@@ -32,7 +35,9 @@ def as_number(raw: Any) -> float:
     if isinstance(raw, str):
         text = raw.strip().replace("−", "-")
         if not WRITTEN.fullmatch(text):
-            raise ValueError(f"{raw!r} is not a number; write 1234.5 or 1,234.5, and no unit")
+            raise ValueError(
+                f'{raw!r} is not a number; write 1234.5 or 1,234.5, and no unit, or give the attribute kind = "text"'
+            )
         raw = re.sub(MARKS, "", text)
     elif isinstance(raw, bool | np.bool_) or np.ndim(raw) != 0:
         raise ValueError(f"{raw!r} is not a number")
@@ -99,7 +104,10 @@ class Number(Attribute):
     @classmethod
     def why(cls, column: Column) -> str:
         values = column.values
-        if not values or not all(type(value) in (int, float) for value in values):
+        if not values or not all(
+            type(value) in (int, float) or (isinstance(value, str) and PLAIN.fullmatch(value.strip()))
+            for value in values
+        ):
             return ""
         whole = all(float(value).is_integer() for value in values)  # those may be codes of anything
         return "" if whole else f"all {len(values):,} values are numbers, with fractions"

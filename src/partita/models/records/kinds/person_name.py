@@ -24,7 +24,11 @@ AFTER = {
     "esq",
     "junior",
     "senior",
+    "mba",
+    "dds",
+    "cpa",
 }  # what follows a name and a comma
+DOCTOR = re.compile(r"(?i)\bph\.\s?d\b\.?")
 OF_PEOPLE = {"first", "last", "middle", "given", "family", "full", "maiden", "person", "christian"}
 SURNAMES = {
     "surname",
@@ -75,9 +79,11 @@ class PersonName(Text):
         return ""
 
     def parse(self, raw: Any) -> str:
-        text = as_text(raw)
+        text = DOCTOR.sub("PhD", as_text(raw))
         parts = [folded(part) for part in text.split(",") if any(letter.isalpha() for letter in part)]
         names = [part for part in parts if not set(part.split(" ")) <= AFTER]
         if len(names) != 2:
             return folded(text)
-        return " ".join([names[1], names[0], *(part for part in parts if part not in names)])
+        given = names[1].split(" ")
+        after = [given.pop()] if len(given) > 1 and given[-1] in AFTER else []  # "Smith, John Jr."
+        return " ".join([*given, names[0], *after, *(part for part in parts if part not in names)])

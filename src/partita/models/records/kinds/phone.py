@@ -13,8 +13,9 @@ from partita.models.records.kinds.text import Text
 from partita.models.registry import register
 
 SHORTEST, LONGEST = 5, 15  # digits of a number
-EXTENSION = re.compile(r"(?i)[\s,;]*(?:extension|ext|x)[\s.:#]*([0-9]{1,6})\s*")
-PREFIX = re.compile(r"(?i)\s*(?:tel|phone|fax|mobile|cell)\b[.:\s]*")
+EXTENSION = re.compile(r"(?i)[\s,;]*(?:extension|ext|x|#)[\s.:#]*([0-9]{1,6})\s*")
+PREFIX = re.compile(r"(?i)\s*(?:(?:tel|phone|fax|mobile|cell)\b[.:\s]*|[tpmf]\s*[.:]\s*)")
+OF_FLOAT = re.compile(r"(\d{7,})\.0")  # what a table makes of a number beside empty cells
 COUNTRY = re.compile(  # calling codes of one to three digits (ITU-T E.164), of which none begins another
     r"1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|\d{3}"
 )
@@ -55,7 +56,7 @@ class Phone(Text):
         return column.mostly("telephone numbers", CERTAIN.fullmatch)
 
     def parse(self, raw: Any) -> str:
-        text = as_text(raw)
+        text = OF_FLOAT.sub(r"\1", as_text(raw))
         plain = folded(text)
         return read(text) or read(plain) or plain
 

@@ -23,6 +23,7 @@ from partita.models.registry import register
 EIGHT = re.compile(r"(\d{4})(\d{2})(\d{2})")
 PARTS = re.compile(r"\d+")
 DATE = re.compile(r"\d{1,4}(?:[-/. ]\d{1,4}){0,2}(?:[T ]\d\d:\d\d.*)?")
+DECIMAL = re.compile(r"(\d+)\.(\d+)")
 COUNTED = 4000  # values of a corpus in which parts are counted
 
 
@@ -89,13 +90,22 @@ class Date(Text):
 
     @classmethod
     def why(cls, column: Column) -> str:
-        return column.mostly("dates", lambda text: len(text) > 5 and date_parts(text))
+        return column.mostly(
+            "dates", lambda text: len(text) > 5 and date_parts(text) and not is_decimal(text)
+        )
 
     def parse(self, raw: Any) -> str:
         if isinstance(raw, datetime.date):
             return f"{raw.year:04d} {raw.month:02d} {raw.day:02d}"
         text = as_text(raw).strip()
         return date_parts(text) or folded(text)
+
+
+def is_decimal(text: str) -> bool:
+    """Whether a text is a number with a fraction such as 5.1234, and no month and year such as 12.1999."""
+    if not (found := DECIMAL.fullmatch(text)):
+        return False
+    return not any(1000 <= int(part) <= 2100 for part in found.groups() if len(part) == 4)
 
 
 def date_parts(text: str) -> str:

@@ -14,6 +14,7 @@ from partita.models.registry import register
 
 ADDRESS = re.compile(r"(?i)(?:(?:https?|ftp)://|www\.)[^\s/?#.@]+(?:\.[^\s/?#.@]+)+(?:[/?#:]\S*)?")
 BEFORE = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*://)?(?:www\.)?")
+PORT = re.compile(r"^([^/?#:]+):(?:80|443)(?=[/?#]|$)")  # the usual ones
 
 
 @register
@@ -35,4 +36,4 @@ class Url(Text):
 
     def parse(self, raw: Any) -> str:
         text = as_text(raw).strip()
-        return folded(BEFORE.sub("", text, count=1) or text)
+        return folded(PORT.sub(r"\1", BEFORE.sub("", text, count=1)) or text)

@@ -1,0 +1,145 @@
+"""What there is to say of columns: which look like the answer or like provenance, and what stands for nothing.
+
+A model is not told the true entities, nor which rows came together; a table may have both. That is said, with the
+option that settles it, and never settled here: the column may be what it does not look like.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from partita.kb.fragments import Fragment
+from partita.kb.store.database import get
+from partita.models.records.folding import words_of
+from partita.models.records.fragments import as_text, is_missing
+from partita.models.records.record import OTHER, Record
+
+ANSWERS = (
+    *("cluster id", "entity id", "cluster", "entity", "true id", "truth", "label", "gold", "ground truth"),
+    *("true entity", "true cluster", "unique entity id", "canonical id", "match id", "group id", "ent id"),
+)
+PROVENANCE = (
+    *(
+        "chunk",
+        "chunk id",
+        "doc",
+        "doc id",
+        "document",
+        "document id",
+        "file",
+        "filename",
+        "file name",
+        "page",
+    ),
+    *("page number", "row", "row number", "line", "line number", "source file", "sheet", "batch", "origin"),
+)
+NUMBERED = ("id", "key", "nr", "no", "number", "index", "uuid", "guid", "rowid")
+ENOUGH = 20  # values, at least, of a column without repeats for it to be called one
+SHOWN = 3  # of the texts that stand for nothing are shown
+
+
+class Remark(NamedTuple):
+    """What to know of a column before it is compared."""
+
+    column: str
+    text: str
+    option: str  # that settles it
+
+
+def remarks(fragments: Sequence[Mapping[str, Sequence[Any]]]) -> list[Remark]:
+    """Columns that look like the answer, like where rows are from, or like a second id.
+
+    >>> [(one.column, one.option) for one in remarks([{"name": ["Ada"], "cluster_id": ["7"]}])]
+    [('cluster_id', '--ignore cluster_id')]
+    """
+    names = dict.fromkeys(name for fragment in fragments for name in fragment)
+    found = []
+    for name in names:
+        called = " ".join(words_of(name.replace("_", " ")))
+        ignore, source = f"--ignore {quoted(name)}", f"--source {quoted(name)}"
+        if called in ANSWERS:
+            text = "looks like the true entities; if it is, rows are to be compared without it"
+            found.append(Remark(name, text, ignore))
+        elif called in PROVENANCE:
+            found.append(Remark(name, "looks like where a row is from, which is no evidence", source))
+        elif set(called.split(" ")) & set(NUMBERED) and is_unique(fragments, name):
+            found.append(Remark(name, "has another value in every row, as an id has", ignore))
+    return found
+
+
+def missing_of(model: Record) -> dict[str, frozenset[str]]:
+    """What stands for nothing in each attribute of a model; nothing does in those that are ignored."""
+    attributes = (model.attributes or {}).items()
+    return {name: frozenset(() if own is None else own.missing) for name, own in attributes}
+
+
+def missing_in(connection: Connection) -> dict[str, frozenset[str]]:
+    """The same for the model of a knowledge base; empty before anything is learnt."""
+    model = get(connection, "model") or {"attributes": {}}
+    return {name: frozenset((own or {}).get("missing", ())) for name, own in model["attributes"].items()}
+
+
+def says_nothing(value: Any, missing: Collection[str]) -> bool:
+    """Whether a value is missing, or one of the texts that stand for nothing."""
+    return is_missing(value) or as_text(value).strip() in missing
+
+
+def lists_of(model: Record) -> dict[str, str]:
+    """The attributes whose texts are lists, and what divides them."""
+    return {name: own.separator for name, own in (model.attributes or {}).items() if own and own.separator}
+
+
+def quoted(name: str) -> str:
+    """A name as a shell takes it."""
+    return name if name.isidentifier() else repr(name)
+
+
+def is_unique(fragments: Sequence[Mapping[str, Sequence[Any]]], name: str) -> bool:
+    """Whether every fragment has one value of its own."""
+    values = [as_text(value) for fragment in fragments for value in fragment.get(name, ())]
+    return len(values) == len(set(values)) == len(fragments) >= ENOUGH
+
+
+class Nothings:
+    """Counts what stands for nothing, as fragments pass.
+
+    Parameters
+    ----------
+    missing : mapping from attribute to texts
+        What stands for nothing in each; "*" stands for those not named.
+    """
+
+    def __init__(self, missing: Mapping[str, Collection[str]]) -> None:
+        self._missing = missing
+        self.counts: dict[str, Counter[str]] = {}
+
+    def passing(self, fragments: Iterable[Fragment]) -> Iterator[Fragment]:
+        """The same fragments."""
+        for fragment in fragments:
+            self.count(fragment.properties)
+            yield fragment
+
+    def count(self, properties: Mapping[str, Sequence[Any]]) -> None:
+        """Count in one fragment."""
+        for name, values in properties.items():
+            missing = self._missing.get(name, self._missing.get(OTHER, ()))
+            for value in values if missing else ():
+                text = as_text(value).strip()
+                if text in missing:
+                    self.counts.setdefault(name, Counter())[text] += 1
+
+    def __str__(self) -> str:
+        """A sentence; empty if there was none."""
+        total = sum(sum(counts.values()) for counts in self.counts.values())
+        if not total:
+            return ""
+        each = [(n, text, name) for name, counts in self.counts.items() for text, n in counts.items()]
+        each.sort(key=lambda one: -one[0])
+        listed = ", ".join(f"{n:,} {text!r} in {name}" for n, text, name in each[:SHOWN])
+        more = ", \u2026" if len(each) > SHOWN else ""
+        verb = "value that stands" if total == 1 else "values that stand"
+        return f"{total:,} {verb} for nothing left out of the comparison: {listed}{more}"
