@@ -57,7 +57,7 @@ def build(
         ),
     ] = None,
     refine: Annotated[
-        int, typer.Option(min=0, help="How often to look again at everything at the end.")
+        int, typer.Option(min=0, help="How often to look again, at the end, at what has come in.")
     ] = SWEEPS,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
@@ -71,8 +71,9 @@ def build(
     given = Input(data, id, no_id, source, ignore, format, skip_empty)
     fragments = given.fragments(reader := given.reader())
     with new_or_opened(output, schema, particles, exact, model) as base:
-        done = add_all(base, given, fragments, reader, batch)
-        refine_all(base, refine)
+        done = add_all(base, given, fragments, reader, batch, refine)
+        if refine:
+            finish(base, refine)
         stats = base.stats()
         report = {"knowledge_base": output, **done, "entities": stats["entities"]}
         report |= diagnosed(base, diagnostics, json)
@@ -184,8 +185,10 @@ def relearn(
 # ---------------------------------------------------------------------- the work
 
 
-def add_all(base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int) -> dict[str, int]:
-    """Add fragments, and say how many."""
+def add_all(
+    base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int, sweeps: int = 0
+) -> dict[str, int]:
+    """Add fragments, which are to be refined by so many sweeps, and say how many."""
     total = given.count()
     what = "adding" if base.settings["learnt_from"] else "learning, then adding"
     with progress(what, total) as report:
@@ -193,8 +196,15 @@ def add_all(base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batc
             fragments,
             batch=batch,
             progress=lambda n: report(n + reader.skipped + reader.repeated),
+            sweeps=sweeps,
         )
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
+
+
+def finish(base: KnowledgeBase, sweeps: int) -> None:
+    """Refine what has come in, with a bar."""
+    with progress("refining", sweeps) as report:
+        base.finish(progress=report)
 
 
 def refine_all(base: KnowledgeBase, sweeps: int) -> None:

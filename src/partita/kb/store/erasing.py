@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
 from partita.kb.store import tables
+
+SAYING = ("name", "from", "to")  # in the details of events: what an entity is called
 
 
 def erase(
@@ -16,24 +18,54 @@ def erase(
 ) -> set[str]:
     """Erase what all versions of a fragment have said, and the names that entities have had from them.
 
-    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Returns the
-    names erased.
+    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Names that other
+    fragments there give as well stay. Returns the names erased.
     """
-    table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
+    table, members, entities = tables.fragments, tables.members, tables.entities
     versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
-    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))}
     numbers = [row.number for row in versions]
-    owners = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
+    owners = list(
+        connection.scalars(select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct())
+    )
+    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))}
+    if names:
+        names -= given_by_others(connection, id, owners, names_given)
     gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
     connection.execute(update(entities).where(*gone).values(name=None))
-    renamed = select(events.c.number, events.c.detail).where(
-        events.c.kind == "renamed", events.c.entity.in_(owners)
-    )
-    for row in connection.execute(renamed).all():
-        detail = {key: None if name in names else name for key, name in json.loads(row.detail).items()}
-        change = update(events).where(events.c.number == row.number)
-        connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
+    erase_from_events(connection, owners, names)
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
     nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
     connection.execute(update(table).where(table.c.id == id).values(nothing))
     return names
+
+
+def given_by_others(
+    connection: Connection,
+    id: str,
+    owners: Sequence[int],
+    names_given: Callable[[Mapping[str, list[Any]]], list[str]],
+) -> set[str]:
+    """The names that entities have from the other fragments present."""
+    table, members = tables.fragments, tables.members
+    query = (
+        select(table.c.properties)
+        .join(members, members.c.fragment == table.c.number)
+        .where(members.c.entity.in_(owners), members.c.until.is_(None))
+        .where(tables.present, table.c.id != id)
+    )
+    return {name for said in connection.scalars(query) for name in names_given(json.loads(said))}
+
+
+def erase_from_events(connection: Connection, owners: Sequence[int], names: set[str]) -> None:
+    """Erase names that entities have had from the events that say them."""
+    events = tables.events
+    saying = events.c.kind.in_(("created", "split", "renamed")) & events.c.detail.is_not(None)
+    query = select(events.c.number, events.c.detail).where(
+        saying, events.c.entity.in_(owners) | events.c.other.in_(owners)
+    )
+    for row in connection.execute(query).all():
+        said = json.loads(row.detail)
+        detail = {key: None if key in SAYING and said[key] in names else said[key] for key in said}
+        if detail != said:
+            change = update(events).where(events.c.number == row.number)
+            connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))

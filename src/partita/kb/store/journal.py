@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -87,11 +88,12 @@ class Register(dict[int, Entry]):
 
 def moved_by(outcome: Outcome) -> list[list[int]]:
     """Of each change the fragments, by number, that it takes from one entity to another, in ascending order."""
-    own = {(change.member, change.kind) for change in outcome.changes if change.member != NOBODY}
-    singly = {member for member, kind in own if kind == "moved"}
+    singly = {
+        (change.member, change.other, change.entity) for change in outcome.changes if change.kind == "moved"
+    }
     ways: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, before, after in outcome.moves:
-        if number not in singly:
+        if (number, before, after) not in singly:
             ways[before, after].append(number)
     found = []
     for change in outcome.changes:
@@ -141,6 +143,11 @@ class Journal:
         self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
 
     @property
+    def has_events(self) -> bool:
+        """Whether anything has happened."""
+        return bool(self._events)
+
+    @property
     def moved(self) -> Collection[int]:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
@@ -154,11 +161,20 @@ class Journal:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)
 
-    def record(self, outcome: Outcome, fragment: str | None = None, **detail: Any) -> None:
-        """What has changed because of a fragment, or of what ``detail`` says."""
+    def record(
+        self,
+        outcome: Outcome,
+        fragment: str | None = None,
+        names: Mapping[int, str | None] = MappingProxyType({}),
+        **detail: Any,
+    ) -> None:
+        """What has changed because of a fragment, or of what ``detail`` says.
+
+        ``names`` are those of entities that are as they were once, whatever their fragments say.
+        """
         if not outcome.changes and not outcome.moves:
             return
-        moment = self.next_event
+        moment, known = self.next_event, len(self._events)
         for entity in outcome.revived:
             self._revive(entity)
         if fragment is not None and outcome.fragment != NOBODY:
@@ -169,7 +185,10 @@ class Journal:
         for number, before, after in outcome.moves:
             self._move(number, before, after, moment)
         for entity in dict.fromkeys(e for _, *pair in outcome.moves for e in pair if e != NOBODY):
-            self._rename(entity, moment, fragment)
+            self._rename(entity, moment, fragment, names)
+        for row in self._events[known:]:
+            if row["kind"] in ("created", "split"):
+                self._add_name(row)
 
     def _revive(self, entity: int) -> None:
         """Let an entity that had ended have fragments again, under the name that it had."""
@@ -204,9 +223,11 @@ class Journal:
         if after != NOBODY:
             self._open[number] = after, moment
 
-    def _rename(self, entity: int, moment: int, fragment: str | None) -> None:
+    def _rename(
+        self, entity: int, moment: int, fragment: str | None, names: Mapping[int, str | None]
+    ) -> None:
         entry = self._register[entity]
-        name = entry.best_name()
+        name = names[entity] if entity in names else entry.best_name()
         if name == entry.name or entry.size == 0:
             return
         if entry.created < moment:
@@ -214,6 +235,12 @@ class Journal:
             detail = dict(zip(("from", "to"), known, strict=True))
             self._event("renamed", entity, None, fragment, detail)
         entry.name = name
+
+    def _add_name(self, row: dict[str, Any]) -> None:
+        """Let the event with which an entity comes say what it is called."""
+        name = self._register[row["entity"] if row["other"] is None else row["other"]].name
+        if name is not None and name not in self.hidden:
+            row["detail"] = {**row["detail"], "name": name}
 
     def _event(
         self,
@@ -225,23 +252,26 @@ class Journal:
         numbers: Sequence[int] = (),
     ) -> None:
         row = {"number": self.next_event, "at": self.at, "kind": kind, "entity": entity, "other": other}
-        text = json.dumps(detail, ensure_ascii=False) if detail else None
-        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": text})
+        self._events.append(row | {"fragment": fragment, "fragments": numbers, "detail": detail})
         self.next_event += 1
 
-    def _with_ids(self) -> list[dict[str, Any]]:
-        """The events, with the ids of the fragments that they move."""
+    def _rows(self) -> list[dict[str, Any]]:
+        """The events as the table has them, with the ids of the fragments that they move."""
         wanted = {number for row in self._events for number in row["fragments"]} - self._ids.keys()
         ids = self._ids | ids_of(self._connection, np.array(sorted(wanted), np.int64))
         return [
-            row | {"fragments": json.dumps([ids[n] for n in row["fragments"]]) if row["fragments"] else None}
+            row
+            | {
+                "fragments": as_json([ids[number] for number in row["fragments"]]),
+                "detail": as_json(row["detail"]),
+            }
             for row in self._events
         ]
 
     def write(self, probabilities: dict[int, float]) -> None:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
         connection = self._connection
-        insert_all(connection, events, self._with_ids())
+        insert_all(connection, events, self._rows())
         if self._ended:
             ended = update(members).where(
                 members.c.fragment == bindparam("number"), members.c.until.is_(None)
@@ -270,3 +300,8 @@ class Journal:
         entry = self._register[entity]
         row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}
+
+
+def as_json(found: Any) -> str | None:
+    """Something as JSON, if there is anything in it."""
+    return json.dumps(found, ensure_ascii=False) if found else None
