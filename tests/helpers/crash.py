@@ -31,7 +31,7 @@ ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
 FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
-SLOWEST = 1.2  # seconds until a child is killed
+SLOWEST = 2.5  # seconds until a child is killed; most are killed far earlier
 
 
 def build(kb, rows):
@@ -110,7 +110,7 @@ def run_until_killed(url, rng, after):
             work(kb, after)
         os._exit(0)
     os.close(writing)
-    time.sleep(rng.random() ** 2 * SLOWEST)
+    time.sleep(rng.random() ** 3 * SLOWEST)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as file:
