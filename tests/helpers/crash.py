@@ -31,7 +31,7 @@ ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
 FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
-SLOWEST = 2.5  # seconds until a child is killed; most are killed far earlier
+SOON = 0.8  # seconds within which a child is killed; more and more, while none comes any further
 
 
 def build(kb, rows):
@@ -100,7 +100,7 @@ def quiet():
     os.close(nowhere)
 
 
-def run_until_killed(url, rng, after):
+def run_until_killed(url, rng, after, within):
     """Run a child for a random time; returns what it has said, and whether it came to the end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -110,7 +110,7 @@ def run_until_killed(url, rng, after):
             work(kb, after)
         os._exit(0)
     os.close(writing)
-    time.sleep(rng.random() ** 3 * SLOWEST)
+    time.sleep(rng.random() ** 2 * within)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as file:
@@ -175,23 +175,32 @@ def main(url, kills, seed):
             after = work(kb)
         begin(url)
         interrupted, lives, at = 0, 0, Counter()
-        known = {"done": 0, "added": FIRST}
+        known, within, before = {"done": 0, "added": FIRST}, SOON, 0
         for done in range(1, kills + 1):
-            said, ended = run_until_killed(url, rng, after)
+            said, ended = run_until_killed(url, rng, after, within)
             known = {word: max(known[word], acknowledged(said, word)) for word in known}
             revision = check(url, known, after)
+            within, before = (SOON if revision > before else 1.3 * within), revision
             interrupted += not ended
             at[bisect_right(after, revision)] += 1
             if revision == after[-1]:  # begin again, so that all of the kills matter
                 compare(url, calm)
                 url, lives = clean(url, done), lives + 1
                 begin(url)
-                known = {"done": 0, "added": FIRST}
+                known, before = {"done": 0, "added": FIRST}, 0
+            if done % 100 == 0:
+                report(done, interrupted, lives, at)
         with partita.kb.open(url) as kb, quiet():
             work(kb, after)
         compare(url, calm)
-    print(f"in {lives} lives, by step: {[at[k] for k in range(len(STEPS))]}", file=sys.stderr)
+    report(kills, interrupted, lives, at)
     print(f"{interrupted} of {kills} runs were killed on their way; nothing was lost")
+
+
+def report(done, interrupted, lives, at):
+    """How far it is, on standard error."""
+    steps = [at[k] for k in range(len(STEPS))]
+    print(f"{done} runs, {interrupted} killed on their way, {lives} lives; by step: {steps}", file=sys.stderr)
 
 
 def compare(url, calm):
