@@ -23,6 +23,7 @@ from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
 from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
+from partita.kb.store.judgements import forget
 from partita.models.records.record import Record
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
@@ -257,7 +258,7 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
 def learn_anew(session: Session, journal: Journal) -> None:
     """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
     old = session.live
-    judgements.rows.forget(session.connection)
+    forget(session.connection)
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
     new = session.learn([fragment.properties for fragment in given], judged)

@@ -123,8 +123,8 @@ def constraints_from(together: Iterable[tuple[int, int]], cuts: Iterable[Cut]) -
         group[second] = first
     held: dict[int, dict[int, int]] = {}  # of each group, by its first observation, its side of each cut
     for cut, sides in enumerate(cuts):
-        for side, observations in enumerate(sides):
-            for x in observations:
+        for side, here in enumerate(sides):
+            for x in here:
                 if held.setdefault(find(x), {}).setdefault(cut, side) != side:
                     other = next(y for y in chain(*sides[:side]) if find(y) == find(x))
                     raise ValueError(f"observations {other} and {x} must be both together and apart")
