@@ -59,7 +59,7 @@ def add(
         with session.changing() as journal:
             if session.clustering is None:
                 session.learn([fragment.properties for fragment in first or some])
-            before = fragments.last_number(session.connection)
+            before = fragments.last_number(session.connection) if sweeps else 0
             done = add_batch(session, journal, some)
             if sweeps and done.added + done.updated:
                 leave_unrefined(session.connection, before, sweeps)
