@@ -190,12 +190,13 @@ def update(session: Session, journal: Journal, old: int, new: int, fragment: Fra
 def remove(session: Session, ids: Iterable[str]) -> None:
     """See :meth:`KnowledgeBase.remove`."""
     with session.changing() as journal:
-        for id in dict.fromkeys(ids):
+        going = list(dict.fromkeys(ids))
+        for id in going:
             number = fragments.number_of(session.connection, id)
-            outcome = withdraw(session, journal, id, number)
-            journal.foresee(outcome)
-            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by)
-            journal.record(outcome, id)
+            journal.record(withdraw(session, journal, id, number), id)
+        in_use = journal.names_in_use()
+        for id in going:
+            journal.hidden |= erasing.erase(session.connection, id, session.names.given_by, in_use)
 
 
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:

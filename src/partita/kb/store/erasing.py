@@ -14,12 +14,15 @@ SAYING = ("name", "from", "to")  # in the details of events: what an entity is c
 
 
 def erase(
-    connection: Connection, id: str, names_given: Callable[[Mapping[str, list[Any]]], list[str]]
+    connection: Connection,
+    id: str,
+    names_given: Callable[[Mapping[str, list[Any]]], list[str]],
+    in_use: set[str],
 ) -> set[str]:
     """Erase what all versions of a fragment have said, and the names that entities have had from them.
 
-    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Names that other
-    fragments there give as well stay. Returns the names erased.
+    ``names_given`` is a function from what a fragment says to the names that it gives its entity. Names ``in_use``,
+    that entities have from other fragments, stay. Returns the names erased.
     """
     table, members, entities = tables.fragments, tables.members, tables.entities
     versions = connection.execute(select(table.c.number, table.c.properties).where(table.c.id == id)).all()
@@ -27,9 +30,7 @@ def erase(
     owners = list(
         connection.scalars(select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct())
     )
-    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))}
-    if names:
-        names -= given_by_others(connection, id, owners, names_given)
+    names = {name for row in versions for name in names_given(json.loads(row.properties or "{}"))} - in_use
     gone = (entities.c.number.in_(owners), entities.c.ended.is_not(None), entities.c.name.in_(names))
     connection.execute(update(entities).where(*gone).values(name=None))
     erase_from_events(connection, owners, names)
@@ -37,23 +38,6 @@ def erase(
     nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
     connection.execute(update(table).where(table.c.id == id).values(nothing))
     return names
-
-
-def given_by_others(
-    connection: Connection,
-    id: str,
-    owners: Sequence[int],
-    names_given: Callable[[Mapping[str, list[Any]]], list[str]],
-) -> set[str]:
-    """The names that entities have from the other fragments present."""
-    table, members = tables.fragments, tables.members
-    query = (
-        select(table.c.properties)
-        .join(members, members.c.fragment == table.c.number)
-        .where(members.c.entity.in_(owners), members.c.until.is_(None))
-        .where(tables.present, table.c.id != id)
-    )
-    return {name for said in connection.scalars(query) for name in names_given(json.loads(said))}
 
 
 def erase_from_events(connection: Connection, owners: Sequence[int], names: set[str]) -> None:

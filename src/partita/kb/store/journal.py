@@ -152,10 +152,10 @@ class Journal:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
 
-    def foresee(self, outcome: Outcome) -> None:
-        """Fetch the names that entities have before what will be recorded, for a fragment of theirs is to be erased."""
-        for entity in {e for _, *pair in outcome.moves for e in pair} & self._register.keys():
-            self._register.names(entity)
+    def names_in_use(self) -> set[str]:
+        """What entities that have fragments are called by now."""
+        entries = (entry for entry in self._register.values() if entry.ended is None)
+        return {entry.name for entry in entries if entry.name is not None}
 
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
@@ -231,15 +231,13 @@ class Journal:
         if name == entry.name or entry.size == 0:
             return
         if entry.created < moment:
-            known = [None if each in self.hidden else each for each in (entry.name, name)]
-            detail = dict(zip(("from", "to"), known, strict=True))
-            self._event("renamed", entity, None, fragment, detail)
+            self._event("renamed", entity, None, fragment, {"from": entry.name, "to": name})
         entry.name = name
 
     def _add_name(self, row: dict[str, Any]) -> None:
         """Let the event with which an entity comes say what it is called."""
         name = self._register[row["entity"] if row["other"] is None else row["other"]].name
-        if name is not None and name not in self.hidden:
+        if name is not None:
             row["detail"] = {**row["detail"], "name": name}
 
     def _event(
@@ -263,10 +261,17 @@ class Journal:
             row
             | {
                 "fragments": as_json([ids[number] for number in row["fragments"]]),
-                "detail": as_json(row["detail"]),
+                "detail": as_json(self._shown(row["detail"])),
             }
             for row in self._events
         ]
+
+    def _shown(self, detail: dict[str, Any]) -> dict[str, Any]:
+        """What is written down of details: not the names that are hidden."""
+        if not self.hidden:
+            return detail
+        names = detail.keys() & {"name", "from", "to"}
+        return detail | {key: None for key in names if detail[key] in self.hidden}
 
     def write(self, probabilities: dict[int, float]) -> None:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
@@ -298,7 +303,8 @@ class Journal:
 
     def _row(self, entity: int) -> dict[str, Any]:
         entry = self._register[entity]
-        row = {"number": entity, "name": entry.name, "size": entry.size, "created": entry.created}
+        name = None if entry.name in self.hidden else entry.name
+        row = {"number": entity, "name": name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}
 
 
