@@ -18,9 +18,10 @@ from typer.testing import CliRunner
 
 from partita.cli import app
 from partita.kb import knowledge_base
+from partita.kb.queries.answers import Event
 from partita.kb.store import database as store
 from partita.models.records.record import Record
-from partita.terminal.text import CONTROL, percent, signed
+from partita.terminal.text import CONTROL, consequences_in_words, percent, signed
 from partita.terminal.waterfall import HALF, bar
 from tests.helpers.files import ROOT
 
@@ -430,6 +431,53 @@ def test_judgements_have_consequences_and_can_be_undone(kb):
     assert rows[1]["undone_by"] == "eve"
     assert "undone already, by eve" in refused("undo", kb, 2)
     assert "there is no judgement 9" in refused("undo", kb, 9)
+
+
+def test_an_entity_is_split_and_merged_again(kb):
+    john = entity_of(kb, "14")["id"]
+    maria = entity_of(kb, "1")
+    report = document("confirm", kb, maria["id"], entity_of(kb, "6")["id"])
+    assert [event["kind"] for event in report["events"]][:2] == ["confirmed", "merged"]
+    merged = report["events"][1]
+    assert merged["fragments"] == report["sides"][1 if merged["from"] == report["second"] else 0]
+    assert document("undo", kb)["undone"] == 1
+    text = run("split", kb, maria["id"], 2, 3, "--user", "ada")
+    assert f"Judgement 2 by ada: {maria['id']} is several things: 2, 3 are of another than the rest." in text
+    assert f"split off {maria['id']} by judgement 2" in text
+    assert "2, 3" in run("judgements", kb)
+    assert "Judgement 2 is undone." in run("undo", kb)
+    assert entity_of(kb, "1")["fragments"] == maria["fragments"]
+    whole = run("confirm", kb, maria["id"], john)
+    assert whole.count("\n") <= 4
+    assert f"with {len(maria['fragments'])} fragments" in whole or "merged into" in whole
+    said = entity_of(kb, "1")["id"]
+    report = document("split", kb, entity_of(kb, "6")["id"], "--by", "city")
+    assert (report["kind"], report["second"], len(report["sides"])) == ("split", "by city", 2)
+    assert "is several things, by city" in run("events", kb, "--limit", 0)
+    assert "say how to split" in refused("split", kb, said)
+    assert "is not of" in refused("split", kb, said, 6)
+
+
+def test_many_consequences_are_told_in_a_few_lines():
+    def event(kind, fragment, to):
+        fields = {
+            "number": 1,
+            "at": "",
+            "entity": to,
+            "other": "E1",
+            "fragment": None,
+            "detail": {"judgement": 7},
+        }
+        return Event(kind=kind, fragments=[fragment], from_entity="E1", to_entity=to, **fields)
+
+    moved = [event("moved", f"f{k}", "E2") for k in range(96)] + [event("moved", "x", "E3")]
+    assert consequences_in_words(moved) == [
+        "96 fragments moved from E1 to E2 by judgement 7",
+        "x moved from E1 to E3 by judgement 7",
+    ]
+    lines = consequences_in_words([event("merged", f"f{k}", f"E{k}") for k in range(40)])
+    assert len(lines) == 12
+    assert lines[-1] == "and 29 more changes; partita events lists them"
 
 
 def test_before_any_judgement(kb):

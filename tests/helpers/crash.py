@@ -1,11 +1,11 @@
-"""Kill a process while it ingests, again and again, and see whether anything was lost.
+"""Kill a process while it works on a knowledge base, again and again, and see whether anything was lost.
 
     python -m tests.helpers.crash URL [KILLS] [SEED]
 
-A child adds fragments in small batches and says after each how many it has been told are safe; it is killed
-(SIGKILL) at a random moment. Then the knowledge base is opened: every fragment that was acknowledged must be
-there, once, and every table in order. The next child goes on with the same stream. In the end the state must
-be that of a knowledge base that nobody interrupted.
+A child takes one step after the other: it builds, updates, judges, undoes, removes, refines, learns anew. After each
+batch and step it says how far it has come; it is killed (SIGKILL) at a random moment. Then the knowledge base is
+opened: whatever was acknowledged must be there, once, and every table in order. The next child goes on from there. In
+the end the state must be that of a knowledge base that nobody interrupted.
 """
 
 import os
@@ -14,6 +14,8 @@ import signal
 import sys
 import tempfile
 import time
+from bisect import bisect_right
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,23 +24,65 @@ import sqlalchemy as sa
 
 import partita.kb
 from partita.kb.store import tables
+from tests.helpers.downstream import Follower, entities_of
 from tests.helpers.people import fragments
 
-ROWS, _ = fragments(240, seed=5)
+ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
+FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
+SOON = 0.8  # seconds within which a child is killed; more and more, while none comes any further
 
 
-def work(kb):
-    """The stream: fragments, then new versions of some, removals and judgements; says how far it has come."""
-    if kb.fragment("f0").properties == ROWS[0]["properties"]:  # else that was done before the last kill
-        kb.add(ROWS[:160], batch=BATCH, progress=lambda done: tell(f"added {done}"))
-    kb.add(CHANGED, batch=BATCH)
-    tell("changed")
-    kb.add(ROWS[160:], batch=BATCH, progress=lambda done: tell(f"added {160 + done}"))
-    if not kb.judgements():
-        kb.separate("f1", "f2", user="crash")
-    tell("judged")
+def build(kb, rows):
+    """As the command does it: in batches, and refined at the end."""
+    kb.add(rows, batch=BATCH, progress=lambda done: tell(f"added {done}"), sweeps=2)
+    kb.finish()
+
+
+def judge_entities(kb, kind, first):
+    """Judge an entity, by its place in order of size, and the next one of which that can be said."""
+    ids = [entity.id for entity in kb.entities()]
+    for other in ids[first + 1 :]:
+        try:
+            return getattr(kb, kind)(ids[first], other, user="crash")
+        except ValueError:  # it contradicts what was said before
+            continue
+    raise AssertionError("nothing can be said")
+
+
+STEPS = [  # each is one transaction, or can be taken again where it was interrupted
+    lambda kb: build(kb, ROWS[:60]),
+    lambda kb: kb.split(next(kb.entities()).id, by="born", user="crash"),
+    lambda kb: kb.undo(user="crash"),
+    lambda kb: judge_entities(kb, "confirm", 0),
+    lambda kb: kb.separate("f1", "f2", user="crash"),
+    lambda kb: build(kb, CHANGED),
+    lambda kb: judge_entities(kb, "separate", 0),
+    lambda kb: kb.undo(2, user="crash"),
+    lambda kb: kb.refine(),
+    lambda kb: kb.relearn(),
+    lambda kb: judge_entities(kb, "confirm", 1),
+    lambda kb: kb.remove("f3", "f8"),
+    lambda kb: kb.unsure("f5", "f6", user="crash"),
+    lambda kb: build(kb, ROWS[:3] + ROWS[4:8] + ROWS[9:]),
+    lambda kb: judge_entities(kb, "confirm", 0),
+    lambda kb: kb.undo(user="crash"),
+]
+
+
+def work(kb, after=()):
+    """Take all steps, or those that are not done; says how far it has come.
+
+    ``after`` are the revisions after each step, where nobody interrupts; returns them.
+    """
+    reached = []
+    for k, step in enumerate(STEPS):
+        if not after or kb.stats()["revision"] < after[k]:
+            step(kb)
+        reached.append(kb.stats()["revision"])
+        tell(f"done {reached[-1]}")
+    return reached
 
 
 def tell(what):
@@ -56,17 +100,17 @@ def quiet():
     os.close(nowhere)
 
 
-def run_until_killed(url, rng):
+def run_until_killed(url, rng, after, within):
     """Run a child for a random time; returns what it has said, and whether it came to the end."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.dup2(writing, 1)
         with partita.kb.open(url) as kb:
-            work(kb)
+            work(kb, after)
         os._exit(0)
     os.close(writing)
-    time.sleep(rng.random() ** 2 * 2.0)
+    time.sleep(rng.random() ** 2 * within)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     with os.fdopen(reading, "rb") as file:
@@ -74,20 +118,32 @@ def run_until_killed(url, rng):
     return said, os.WIFEXITED(status)
 
 
-def check(url, acknowledged):
-    """Every acknowledged fragment is there once, and the tables agree with one another."""
+def acknowledged(said, word):
+    """The highest number that was said with a word; 0 if none was."""
+    return max((int(line.split()[1]) for line in said if line.startswith(word)), default=0)
+
+
+def check(url, known, after):
+    """Whatever was acknowledged is there, once, and the tables agree with one another; returns how far it has come."""
     with partita.kb.open(url) as kb:
         with kb.store.reading() as connection:
             query = sa.select(tables.fragments.c.id).where(tables.present).order_by(tables.fragments.c.number)
             present = list(connection.scalars(query))
             owned = list(connection.scalars(sa.select(tables.members.c.fragment).where(tables.now)))
+            numbers = list(connection.scalars(sa.select(tables.events.c.number).order_by("number")))
+        revision = kb.stats()["revision"]
+        assert revision >= known["done"], "a step that was acknowledged is lost"
+        if revision < after[0]:  # the first step is building still
+            lost = {row["id"] for row in ROWS[: known["added"]]} - set(present)
+            assert not lost, f"lost: {sorted(lost)}"
         assert len(present) == len(set(present)), "a fragment is there twice"
-        lost = {row["id"] for row in ROWS[:acknowledged]} - set(present)
-        assert not lost, f"lost: {sorted(lost)}"
         assert len(owned) == len(set(owned)) == len(present), "memberships and fragments differ"
-        if present:
-            assert list(kb.labels()) == present, "the sampler and the table of fragments differ"
-            assert sum(len(entity.fragments) for entity in kb.entities()) == len(present)
+        assert numbers == list(range(1, len(numbers) + 1)), "an event is missing, or there twice"
+        assert list(kb.labels()) == present, "the sampler and the table of fragments differ"
+        follower = Follower()
+        follower.catch_up(kb)
+        assert follower.entities() == entities_of(kb), "events and entities differ"
+    return revision
 
 
 def summary(url):
@@ -99,36 +155,52 @@ def summary(url):
         state = sorted(read_subproblems(connection))
         packed = joined(state, 0, np.empty(0, np.int64))
         entities = [(e.id, e.name, e.fragments, e.properties) for e in kb.entities()]
-        events = [(e.kind, e.entity, e.other, e.fragment, e.detail) for e in kb.events()]
+        events = [(e.kind, e.entity, e.other, e.fragment, e.fragments, e.detail) for e in kb.events()]
         shapes = [each[:4] for each in state]
     return shapes, packed["members"].tolist(), packed["cells"].tolist(), entities, events, packed["scores"]
+
+
+def begin(url):
+    """A knowledge base with the first fragments, so that all have the same model, learnt from these."""
+    with partita.kb.open(url) as kb:
+        kb.add(ROWS[:FIRST])
 
 
 def main(url, kills, seed):
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         calm = Path(folder) / "calm.db"
+        begin(calm)
         with partita.kb.open(calm) as kb, quiet():
-            kb.add(ROWS[:12])  # so that all have the same model, learnt from these
-            work(kb)
-        with partita.kb.open(url) as kb:
-            kb.add(ROWS[:12])
-        done, acknowledged, interrupted = 0, 12, 0
-        while done < kills:
-            said, ended = run_until_killed(url, rng)
-            acknowledged = max([acknowledged, *(int(s.split()[1]) for s in said if s.startswith("added"))])
-            check(url, acknowledged)
-            done, interrupted = done + 1, interrupted + (not ended)
-            if "judged" in said:  # begin again, so that all of the kills matter
+            after = work(kb)
+        begin(url)
+        interrupted, lives, at = 0, 0, Counter()
+        known, within, before = {"done": 0, "added": FIRST}, SOON, 0
+        for done in range(1, kills + 1):
+            said, ended = run_until_killed(url, rng, after, within)
+            known = {word: max(known[word], acknowledged(said, word)) for word in known}
+            revision = check(url, known, after)
+            within, before = (SOON if revision > before else 1.3 * within), revision
+            interrupted += not ended
+            at[bisect_right(after, revision)] += 1
+            if revision == after[-1]:  # begin again, so that all of the kills matter
                 compare(url, calm)
-                url = clean(url, done)
-                with partita.kb.open(url) as kb:
-                    kb.add(ROWS[:12])
-                acknowledged = 12
+                url, lives = clean(url, done), lives + 1
+                begin(url)
+                known, before = {"done": 0, "added": FIRST}, 0
+            if done % 100 == 0:
+                report(done, interrupted, lives, at)
         with partita.kb.open(url) as kb, quiet():
-            work(kb)
+            work(kb, after)
         compare(url, calm)
+    report(kills, interrupted, lives, at)
     print(f"{interrupted} of {kills} runs were killed on their way; nothing was lost")
+
+
+def report(done, interrupted, lives, at):
+    """How far it is, on standard error."""
+    steps = [at[k] for k in range(len(STEPS))]
+    print(f"{done} runs, {interrupted} killed on their way, {lives} lives; by step: {steps}", file=sys.stderr)
 
 
 def compare(url, calm):

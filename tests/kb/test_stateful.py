@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 import partita.kb
+from tests.helpers.downstream import Follower, entities_of
 from tests.helpers.effort import effort, examples
 from tests.helpers.language import RecordLM, install, learnt
 from tests.helpers.networks import forget
@@ -43,13 +45,17 @@ class Life(RuleBasedStateMachine):
         self.path = Path(self.folder) / "kb.db"
         self.kb = partita.kb.open(self.path, n_particles=5, model=self.model)
         self.held = {}  # what the fragments present say
-        self.pairs = {}  # judgements that count
+        self.follower = Follower()
+        self.binding = {}  # judgements that count: whether they join, and the fragments on their sides
         self.known = {}  # of each entity ever seen: its fragments when last seen
         self.undid = False  # whether a judgement was undone just now
         self.kb.add(ROWS[:10])
         self.held = {row["id"]: row["properties"] for row in ROWS[:10]}
 
     def teardown(self):
+        latecomer = Follower()
+        latecomer.catch_up(self.kb)
+        assert latecomer.entities() == entities_of(self.kb)
         self.kb.close()
         shutil.rmtree(self.folder)
 
@@ -69,25 +75,73 @@ class Life(RuleBasedStateMachine):
         self.kb.remove(id)
         del self.held[id]
 
+    @rule(chosen=st.lists(which, max_size=5, unique=True))
+    def add_again(self, chosen):
+        """What is known changes nothing at all."""
+        before = self.moment()
+        rows = [{"id": f"f{k}", "properties": self.held[f"f{k}"]} for k in chosen if f"f{k}" in self.held]
+        sources = {row["id"]: row["source"] for row in ROWS}
+        self.kb.add([row | {"source": sources[row["id"]]} for row in rows], sweeps=1)
+        self.kb.finish()
+        assert self.moment() == before
+
     @precondition(lambda self: len(self.held) > 1)
-    @rule(target=judgements, data=st.data(), kind=st.sampled_from(["confirm", "separate"]))
+    @rule(target=judgements, data=st.data(), kind=st.sampled_from(["confirm", "separate", "unsure"]))
     def judge(self, data, kind):
-        a, b = data.draw(st.lists(st.sampled_from(sorted(self.held)), min_size=2, max_size=2, unique=True))
-        before = self.entities()
+        """Of fragments, entities, or both."""
+        names = sorted(self.held) if data.draw(st.booleans()) else sorted(self.entities())
+        some = sorted(self.held) if data.draw(st.booleans()) else sorted(self.entities())
+        a, b = data.draw(st.sampled_from(names)), data.draw(st.sampled_from(some))
+        return self.say(lambda: getattr(self.kb, kind)(a, b), data.draw(st.booleans()))
+
+    @precondition(lambda self: self.held)
+    @rule(target=judgements, data=st.data(), by=st.sampled_from([None, "name", "born", "occupation"]))
+    def split(self, data, by):
+        entity, members = data.draw(st.sampled_from(sorted(self.entities().items())))
+        leaving = [] if by else data.draw(st.lists(st.sampled_from(sorted(members)), min_size=1, unique=True))
+        return self.say(lambda: self.kb.split(entity, leaving, by=by), data.draw(st.booleans()))
+
+    def say(self, judge, regret):
+        """Judge; what is refused, or taken back at once, leaves all as it was."""
+        before, sure = entities_of(self.kb), self.sure()
         try:
-            number = getattr(self.kb, kind)(a, b)
+            number = judge()
         except ValueError:
-            assert self.entities() == before
+            assert entities_of(self.kb) == before
             return None
-        self.pairs[number] = kind, a, b
-        return number
+        if not regret:
+            row = self.kb.judgements()[-1]
+            if row.kind != "unsure":
+                self.binding[number] = row.kind == "confirm", row.sides
+            return number
+        self.kb.undo()
+        self.undid = True
+        assert entities_of(self.kb) == before
+        assert self.sure() == pytest.approx(sure, abs=1e-9)
+        return None
 
     @rule(number=consumes(judgements))
     def undo(self, number):
         if number is not None:
             self.kb.undo(number)
             self.undid = True
-            del self.pairs[number]
+            self.binding.pop(number, None)
+
+    @precondition(lambda self: self.held)
+    @rule()
+    def relearn(self):
+        self.kb.relearn()
+
+    @rule(version=st.sampled_from(VERSIONS))
+    def build(self, version):
+        """As the command does it, interrupted before or within the refinement, or not."""
+        row = version[len(self.held) % 40]
+        self.kb.add([row], sweeps=2)
+        self.held[row["id"]] = row["properties"]
+        if len(self.held) % 2:
+            self.reopen()
+        self.kb.finish()
+        assert self.kb.finish() == 0
 
     @rule()
     def refine(self):
@@ -99,6 +153,19 @@ class Life(RuleBasedStateMachine):
         self.kb.close()
         self.kb = partita.kb.open(self.path)
         assert self.entities() == before
+
+    def moment(self):
+        """What tells whether anything has been written."""
+        with self.kb.store.reading() as connection:
+            return (
+                self.kb.stats()["events"],
+                connection.scalar(sa.text("SELECT max(number) FROM fragments")),
+                [tuple(row) for row in connection.execute(sa.text("SELECT * FROM about ORDER BY name"))],
+            )
+
+    def sure(self):
+        """How sure all pairs are."""
+        return self.kb.together(sorted(self.held), sorted(self.held)) if self.held else 0.0
 
     def entities(self):
         return {entity.id: frozenset(entity.fragments) for entity in self.kb.entities()}
@@ -131,20 +198,35 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def events_are_consistent(self):
-        """Who is merged is not emptied too, and an event of an entity names one that there was."""
-        ended = [
-            e.other if e.kind == "merged" else e.entity
-            for e in self.kb.events()
-            if e.kind in ("merged", "emptied")
-        ]
-        assert len(ended) == len(set(ended))
+        """Entities come once, and go once, and come back only where a judgement is undone."""
+        alive, gone = set(), set()
+        for e in self.kb.events():
+            come = e.entity if e.kind == "created" else e.other if e.kind == "split" else None
+            if come is not None:
+                assert come not in alive
+                assert come not in gone or "undone" in e.detail
+                alive.add(come)
+            if e.kind in ("merged", "emptied"):
+                ended = e.other if e.kind == "merged" else e.entity
+                assert ended in alive
+                alive.remove(ended)
+                gone.add(ended)
+        assert alive == set(self.entities())
+
+    @invariant()
+    def who_follows_the_events_is_in_step(self):
+        self.follower.catch_up(self.kb)
+        assert self.follower.entities() == entities_of(self.kb)
 
     @invariant()
     def judgements_hold(self):
-        for kind, a, b in self.pairs.values():
-            if a in self.held and b in self.held:
-                p = self.kb.together(a, b)
-                assert p == pytest.approx(1.0) if kind == "confirm" else p == 0.0
+        for joined, sides in self.binding.values():
+            present = [[id for id in side if id in self.held] for side in sides]
+            for k, side in enumerate(present):
+                others = list(chain(*(present[k:] if joined else present[k + 1 :])))
+                if side and others:
+                    found = self.kb.together(side, others)
+                    assert found == pytest.approx(1.0) if joined else (found == 0.0).all()
 
     @invariant()
     def ids_obey_their_rules(self):

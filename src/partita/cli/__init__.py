@@ -57,6 +57,7 @@ PANELS = {
         judging.uncertain,
         judging.confirm,
         judging.separate,
+        judging.split,
         judging.unsure,
         judging.undo,
         judging.judgements,

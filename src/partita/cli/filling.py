@@ -66,7 +66,7 @@ def build(
     ] = None,
     name: args.Name = None,
     refine: Annotated[
-        int, typer.Option(min=0, help="How often to look again at everything at the end.")
+        int, typer.Option(min=0, help="How often to look again, at the end, at what has come in.")
     ] = SWEEPS,
     batch: args.Batch = BATCH,
     skip_empty: args.SkipEmpty = False,
@@ -95,10 +95,12 @@ def build(
             done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes)
             more = details(synced, dry_run)
         else:
-            done = add_all(base, watch.fragments, reader, batch)
+            done = add_all(base, watch.fragments, reader, batch, refine)
         more |= watch.report()
-        if not sync or synced.changes_anything:
+        if sync and synced.changes_anything:
             base.refine(refine)
+        elif refine and not sync:
+            base.finish()
         stats = base.stats()
         report = {"knowledge_base": output, **done, **more, "entities": stats["entities"]}
         report |= diagnosed(base, diagnostics, json)
@@ -231,9 +233,9 @@ def relearn(
 # ---------------------------------------------------------------------- the work
 
 
-def add_all(base: KnowledgeBase, fragments: Any, reader: Any, batch: int) -> dict[str, int]:
-    """Add fragments, and say how many."""
-    done = base.add(fragments, batch=batch)
+def add_all(base: KnowledgeBase, fragments: Any, reader: Any, batch: int, sweeps: int = 0) -> dict[str, int]:
+    """Add fragments, which are to be refined by so many sweeps, and say how many."""
+    done = base.add(fragments, batch=batch, sweeps=sweeps)
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
 
 

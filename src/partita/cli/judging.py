@@ -10,7 +10,7 @@ import typer
 from partita.cli import arguments as args
 from partita.cli.opening import opened
 from partita.cli.output import answered, console, note, print_json, print_json_lines, refusing
-from partita.terminal.text import event_in_words, safe
+from partita.terminal.text import consequences_in_words, judgement_in_words, safe
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 ANSWERS = {"y": "confirm", "n": "separate", "u": "unsure"}
 MATTERS = 0.005  # expected wrong pairs that an answer must remove for the question to be put to people
 NOTHING = "There is nothing uncertain to ask."
-SAID = {"confirm": "the same", "separate": "different", "unsure": "undecidable"}
 
 
 @refusing
@@ -77,24 +76,57 @@ def unsure(
 
 
 @refusing
-def undo(
+def split(
     kb: args.Base,
-    judgement: Annotated[
-        int,
-        typer.Argument(metavar="JUDGEMENT", help="Its number, as judgements lists it.", show_default=False),
-    ],
+    entity: Annotated[str, typer.Argument(metavar="ENTITY", help="Such as E10.", show_default=False)],
+    fragments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FRAGMENT]...", help="Those that are of another thing than the rest.", show_default=False
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ATTRIBUTE",
+            help="Instead of them: fragments with different values of it are of different things.",
+            show_default=False,
+        ),
+    ] = None,
     user: args.User = None,
     json: args.Json = False,
 ) -> None:
-    """Take a judgement back."""
+    """Say that an entity is several things."""
     with opened(kb) as base:
-        before = base.stats()["events"]
-        base.undo(judgement, user=user)
+        before = last_event(base)
+        number = base.split(entity, fragments or (), by=by, user=user)
+        report = report_of(base, number, before)
+    print_report(kb, report, json)
+
+
+@refusing
+def undo(
+    kb: args.Base,
+    judgement: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[JUDGEMENT]",
+            help="Its number, as judgements lists it; the last one unless given.",
+            show_default=False,
+        ),
+    ] = None,
+    user: args.User = None,
+    json: args.Json = False,
+) -> None:
+    """Take a judgement back: the last one, or any."""
+    with opened(kb) as base:
+        before = last_event(base)
+        undone = base.undo(judgement, user=user)
         events = base.events(since=before)
     if json:
-        print_json({"undone": judgement, "events": [event.as_dict() for event in events]})
+        print_json({"undone": undone, "events": [event.as_dict() for event in events]})
         return
-    typer.echo(f"Judgement {judgement} is undone.")
+    typer.echo(f"Judgement {undone} is undone.")
     print_consequences(events)
 
 
@@ -121,11 +153,7 @@ def judge_and_report(kb: str, kind: str, a: str, b: str, user: str | None, json:
     """Record a judgement, and say what came of it."""
     with opened(kb) as base:
         report = judge(base, kind, a, b, user)
-    if json:
-        print_json({**report, "events": [event.as_dict() for event in report["events"]]})
-        return
-    print_judgement(report)
-    note(f"To take it back: partita undo {kb} {report['judgement']}")
+    print_report(kb, report, json)
 
 
 def judge(base: KnowledgeBase, kind: str, a: str, b: str, user: str | None) -> dict[str, Any]:
@@ -135,27 +163,43 @@ def judge(base: KnowledgeBase, kind: str, a: str, b: str, user: str | None) -> d
         "separate": base.separate,
         "unsure": base.unsure,
     }
-    before = base.stats()["events"]
-    number = methods[kind](a, b, user=user)
+    before = last_event(base)
+    return report_of(base, methods[kind](a, b, user=user), before)
+
+
+def last_event(base: KnowledgeBase) -> int:
+    """The number of the last event."""
+    return int(base.stats()["events"])
+
+
+def report_of(base: KnowledgeBase, number: int, before: int) -> dict[str, Any]:
+    """A judgement, what it is about, and the events since one before it."""
     row = next(row for row in reversed(base.judgements()) if row.number == number)
-    report = {"judgement": number, "kind": kind, "first": row.first, "second": row.second, "user": row.user}
-    return {**report, "events": base.events(since=before)}
+    report = {"judgement": number, "kind": row.kind, "first": row.first, "second": row.second}
+    return {**report, "sides": row.sides, "user": row.user, "events": base.events(since=before)}
+
+
+def print_report(kb: str, report: dict[str, Any], json: bool) -> None:
+    """A judgement and its consequences, and how to take it back."""
+    if json:
+        print_json({**report, "events": [event.as_dict() for event in report["events"]]})
+        return
+    print_judgement(report)
+    note(f"To take it back: partita undo {kb} {report['judgement']}")
 
 
 def print_judgement(report: dict[str, Any]) -> None:
     """A judgement and its consequences, in words."""
-    said = f"{report['first']} and {report['second']} are {SAID[report['kind']]}"
+    said = judgement_in_words(report["kind"], report["first"], report["second"])
     typer.echo(safe(f"Judgement {report['judgement']} by {report['user']}: {said}."))
     print_consequences(report["events"])
 
 
 def print_consequences(events: list[Any]) -> None:
-    """What has changed because of a judgement."""
-    changes = [event for event in events if event.entity is not None]
-    for event in changes:
-        typer.echo(f"  {safe(event_in_words(event))}")
-    if not changes:
-        typer.echo("  No entity has changed.")
+    """What has changed because of a judgement, in a few lines."""
+    lines = consequences_in_words([event for event in events if event.entity is not None])
+    for line in lines or ["No entity has changed."]:
+        typer.echo(f"  {safe(line)}")
 
 
 # ---------------------------------------------------------------------- a conversation

@@ -7,36 +7,33 @@ knows which subproblems a store must write again.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Array, Floats, Integers
-from partita.kb.identity import NOBODY, Change, renamed, restored
+from partita.kb.identity import NOBODY, Change, renamed
 from partita.kb.language import Network, black_box
 from partita.models.records.record import Record
 from partita.posterior import Posterior
 from partita.smc.engine import Engine
 from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack, with_room
 from partita.smc.moves.concentration import weigh_all
-from partita.smc.moves.constrain import affected, constrain, score_of
-from partita.smc.moves.install import install
+from partita.smc.moves.constrain import constrain
 from partita.smc.moves.refine import refine
-from partita.smc.moves.rows import canonical
 from partita.smc.reading.best import best_clustering
-from partita.smc.reading.particles import partitions
 from partita.smc.reading.snapshot import posterior_of
 from partita.smc.state.access import changed_since, just_written, n_changes
 from partita.smc.state.constraints import constraints_from
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
 
 VERSION = 1  # of the packed subproblems
-Touched = Iterable[Sequence[int]]  # lists of fragments, by number, to be looked at together
+Pairs = Sequence[Sequence[int]]  # of fragments, by number
+Cuts = Sequence[Sequence[Sequence[int]]]  # of each the fragments on its sides
+Touched = Iterable[Sequence[int]]  # lists of fragments to be looked at together
 
 PARTS = ("members", "sizes", "cells", "scores")  # of a subproblem, as it is packed
 
@@ -65,25 +62,13 @@ class Outcome(NamedTuple):
     """What one observation, or another cause, has changed."""
 
     changes: list[Change]
-    moves: list[
-        tuple[int, int, int]
-    ]  # the number of a fragment, the entity it was of, and the one it is of now
+    moves: list[tuple[int, int, int]]  # a fragment's number, the entity it was of, and the one it is of now
     fragment: int = NOBODY  # the number of the one that caused it
     revived: frozenset[int] = frozenset()  # entities that had ended, and have fragments again
 
     def followed_by(self, more: Outcome) -> Outcome:
         """What both have changed, one after the other, from the cause of the first."""
         return self._replace(changes=self.changes + more.changes, moves=self.moves + more.moves)
-
-
-class Before(NamedTuple):
-    """What a part of the clustering was before a judgement, so that it can be again; as JSON can hold it."""
-
-    parts: list[
-        tuple[list[int], list[list[int]]]
-    ]  # of each subproblem its fragments, and its particles as labels
-    entities: dict[str, int]  # of each fragment, by its number
-    after: str  # a hash of what the judgement has made of it
 
 
 class Clustering:
@@ -114,6 +99,7 @@ class Clustering:
         self.next_entity = 1
         self._saved = 0  # the last change of the state that a store knows of
         self._saved_alpha = 0.0
+        self._saved_numbers: tuple[float, ...] = ()
 
     # ------------------------------------------------------------------ changing
 
@@ -144,7 +130,7 @@ class Clustering:
         for x in range(start, stop):
             outcome = self._outcome(x, known)
             if x == stop - 1 and not fits:
-                outcome = self._rename(just_written(engine.state))
+                outcome = self.rename(just_written(engine.state))
             if x == end - 1 and engine.learns_alpha:
                 outcome = outcome.followed_by(self._learn_alpha())
             known = max(known, int(self.entity[x]) + 1)
@@ -161,7 +147,7 @@ class Clustering:
         """Learn the concentration, if that is due."""
         before = int(n_changes(self.engine.state))
         self.engine.learn_alpha()
-        return self._rename(changed_since(self.engine.state, before)[0])
+        return self.rename(changed_since(self.engine.state, before)[0])
 
     def remove(self, number: int) -> Outcome:
         """Take a fragment out, and tell what that has changed."""
@@ -170,112 +156,22 @@ class Clustering:
         self.engine.remove(x)
         self.engine.forget(x)
         self.entity[x] = NOBODY
-        more = self._rename(just_written(self.engine.state))
+        more = self.rename(just_written(self.engine.state))
         changes = [Change("left", left, member=number), *more.changes]
         if left not in self.entity and not any(c.kind == "merged" and c.other == left for c in changes):
             changes.append(Change("emptied", left))
         return Outcome(changes, [(number, left, NOBODY), *more.moves], number)
 
-    def constrain(
-        self, together: Iterable[Sequence[int]], cuts: Iterable[Sequence[Sequence[int]]], touched: Touched
-    ) -> Outcome:
+    def constrain(self, together: Pairs, cuts: Cuts, touched: Touched) -> Outcome:
         """Condition on pairs and cuts of fragments; ``touched`` are those whose constraints have changed."""
         before = int(n_changes(self.engine.state))
-        constrain(self.engine, self._constraints(together, cuts), self._places(touched))
-        return self._rename(changed_since(self.engine.state, before)[0])
+        constrain(self.engine, self.constraints(together, cuts), [self.places(some) for some in touched])
+        return self.rename(changed_since(self.engine.state, before)[0])
 
-    def judge(
-        self, together: Iterable[Sequence[int]], cuts: Iterable[Sequence[Sequence[int]]], touched: Touched
-    ) -> tuple[Outcome, Before]:
-        """:meth:`constrain`, and what there was before of all that it may change."""
-        together, cuts, touched = list(together), list(cuts), list(touched)
-        slots = affected(self.engine, self._constraints(together, cuts), self._places(touched))
-        parts = self._parts(sorted(chain(*slots)))
-        entities = {
-            str(number): int(self.entity[self.place(number)]) for numbers, _ in parts for number in numbers
-        }
-        outcome = self.constrain(together, cuts, touched)
-        return outcome, Before(parts, entities, hash_of(self._parts_of(map(int, entities))))
-
-    def take_back(
-        self,
-        together: Iterable[Sequence[int]],
-        cuts: Iterable[Sequence[Sequence[int]]],
-        touched: Touched,
-        before: Before | None,
-    ) -> Outcome:
-        """Condition anew where a judgement counts no longer.
-
-        If nothing has changed there since, everything is as it was before, entities that had ended as well.
-        """
-        if before is None or hash_of(self._parts_of(map(int, before.entities))) != before.after:
-            return self.constrain(together, cuts, touched)
-        engine, state_before = self.engine, int(n_changes(self.engine.state))
-        engine.constraints = self._constraints(together, cuts)
-        places = [self.place(int(number)) for number in before.entities]
-        slots = sorted({engine.subproblem_of(x) for x in places})
-        engine.need(slots)
-        members = np.array(
-            [self.place(number) for numbers, _ in before.parts for number in numbers], np.int64
-        )
-        most = max(
-            len(rows) for _, rows in before.parts
-        )  # rows that hold each particle of each part once at least
-        labels, used = [], 0
-        for _, rows in before.parts:
-            given = np.array(rows, np.int64)
-            labels.append(given[np.arange(most) % len(given)] + used)
-            used += int(given.max()) + 1
-        joint = canonical(np.concatenate(labels, axis=1))
-        scores = np.array([score_of(engine, members, row) for row in joint])
-        install(engine, slots, members, joint, scores)
-        return self._rename_back(changed_since(engine.state, state_before)[0], before)
-
-    def _rename_back(self, slots: Integers, before: Before) -> Outcome:
-        """Call the best clusters of some subproblems what they were called, if they are what they were."""
-        members, clusters, _ = best_clustering(self.engine.state, slots)
-        wanted = np.array([before.entities[str(n)] for n in self.numbers[members].tolist()], np.int64)
-        pairs = set(zip(clusters.tolist(), wanted.tolist(), strict=True))
-        elsewhere = np.isin(np.delete(self.entity, members), wanted).any()
-        if elsewhere or not len(pairs) == len(set(clusters.tolist())) == len(set(wanted.tolist())):
-            return self._rename(slots)
-        had, numbers = self.entity[members], self.numbers[members]
-        self.entity[members] = wanted
-        revived = frozenset(wanted.tolist()) - frozenset(had.tolist())
-        moved = wanted != had
-        columns = (numbers[moved].tolist(), had[moved].tolist(), wanted[moved].tolist())
-        return Outcome(
-            restored(numbers, had, wanted), list(zip(*columns, strict=True)), revived=frozenset(revived)
-        )
-
-    def _parts(self, slots: Iterable[int]) -> list[tuple[list[int], list[list[int]]]]:
-        """Of subproblems the fragments, by number, and the particles as labels, the best first."""
-        found = []
-        for s in slots:
-            members, ids, scores = partitions(self.engine.state, s)
-            rows = canonical(ids[np.argsort(-scores, kind="stable")])
-            found.append((self.numbers[members].tolist(), rows.tolist()))
-        return found
-
-    def _parts_of(self, numbers: Iterable[int]) -> list[tuple[list[int], list[list[int]]]]:
-        """:meth:`_parts` of the subproblems of some fragments; empty if one of them is gone."""
-        try:
-            places = [self.place(number) for number in numbers]
-        except KeyError:
-            return []
-        present = set(self.engine.present.tolist())
-        if not present.issuperset(places):
-            return []
-        return self._parts(sorted({self.engine.subproblem_of(x) for x in places}))
-
-    def _constraints(self, together: Iterable[Sequence[int]], cuts: Iterable[Sequence[Sequence[int]]]) -> Any:
+    def constraints(self, together: Pairs, cuts: Cuts) -> Any:
         """Constraints on observations from those on fragments."""
         pairs = [(self.place(a), self.place(b)) for a, b in together]
-        return constraints_from(pairs, [self._places(sides) for sides in cuts])
-
-    def _places(self, lists: Touched) -> list[list[int]]:
-        """The observations that fragments are."""
-        return [[self.place(number) for number in some] for some in lists]
+        return constraints_from(pairs, [[self.places(side) for side in sides] for sides in cuts])
 
     def refine(
         self,
@@ -290,9 +186,9 @@ class Clustering:
         engine, before = self.engine, int(n_changes(self.engine.state))
         present = engine.present
         refine(engine, None if after is None else present[self.numbers[present] > after], most, progress)
-        return self._rename(changed_since(engine.state, before)[0])
+        return self.rename(changed_since(engine.state, before)[0])
 
-    def _rename(self, slots: Integers) -> Outcome:
+    def rename(self, slots: Integers) -> Outcome:
         """Name the best clusters of some subproblems anew."""
         if not len(slots):
             return Outcome([], [])
@@ -312,7 +208,8 @@ class Clustering:
         x = self.place(outcome.fragment)
         here = int(self.entity[x])
         if np.count_nonzero(self.entity == here) > 1:
-            return outcome._replace(changes=[*outcome.changes, Change("merged", here, before)])
+            changed = Change("updated", before, member=outcome.fragment)  # and so has left it
+            return outcome._replace(changes=[changed, *outcome.changes, Change("merged", here, before)])
         self.entity[x] = before
         self.next_entity -= here == self.next_entity - 1
         name = {here: before}
@@ -323,13 +220,13 @@ class Clustering:
         changes = [c for c in changes if not (c.kind == "created" and c.entity == before)]
         moves = [(n, name.get(old, old), name.get(new, new)) for n, old, new in outcome.moves]
         return outcome._replace(
-            changes=[*changes, Change("updated", before, member=outcome.fragment)], moves=moves
+            changes=[*changes, Change("updated", before, before, outcome.fragment)], moves=moves
         )
 
     def rename_from(self, entity: Integers, next_entity: int) -> Outcome:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""
         self.entity, self.next_entity = entity, next_entity
-        return self._rename(changed_since(self.engine.state, 0)[0])
+        return self.rename(changed_since(self.engine.state, 0)[0])
 
     # ------------------------------------------------------------------ asking
 
@@ -339,6 +236,10 @@ class Clustering:
         if x == len(self.numbers) or self.numbers[x] != number:
             raise KeyError(number)
         return x
+
+    def places(self, numbers: Iterable[int]) -> list[int]:
+        """The observations that fragments are."""
+        return [self.place(number) for number in numbers]
 
     def said(self, x: int) -> dict[str, list[Any]]:
         """What an observation says, as the model takes it."""
@@ -378,6 +279,17 @@ class Clustering:
     def saved(self) -> None:
         """What has changed so far is kept elsewhere."""
         self._saved, self._saved_alpha = int(n_changes(self.engine.state)), self.engine.alpha
+        self._saved_numbers = self._numbers()
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether all is kept elsewhere."""
+        return self._saved == int(n_changes(self.engine.state)) and self._saved_numbers == self._numbers()
+
+    def _numbers(self) -> tuple[float, ...]:
+        """What may change without any subproblem."""
+        _, counts, _, log_alpha, random, _ = dismantle(self.engine.state)
+        return float(log_alpha), int(counts[COUNTS.index("next_alpha")]), int(random), self.next_entity
 
     def to_numbers(self) -> Numbers:
         """What a store keeps beside the subproblems."""
@@ -428,16 +340,6 @@ class Clustering:
         weigh_all(engine.state)
         engine.expect(len(numbers), lambda x: fetch(self.numbers[x]))
         self.saved()
-
-
-def hash_of(parts: list[tuple[list[int], list[list[int]]]]) -> str:
-    """A hash of subproblems, whatever the order of their fragments and particles."""
-    found = []
-    for numbers, rows in parts:
-        order = np.argsort(numbers, kind="stable")
-        labels = canonical(np.array(rows, np.int64)[:, order])
-        found.append([sorted(numbers), sorted(labels.tolist())])
-    return hashlib.blake2b(json.dumps(sorted(found)).encode(), digest_size=16).hexdigest()
 
 
 def places(members: Integers, numbers: Integers) -> Integers:

@@ -24,8 +24,10 @@ class Change(NamedTuple):
 
     kind: str  # created, joined, moved, merged, split, updated, left or emptied
     entity: int  # that it happened to
-    other: int = NOBODY  # merged: the one that is no more; split: the new one; moved: where from
-    member: int = NOBODY  # created, joined, moved, left: the observation
+    other: int = (
+        NOBODY  # merged: the one that is no more; split: the new one; moved: where from; updated: where to
+    )
+    member: int = NOBODY  # created, joined, moved, left, updated: the observation
 
 
 def renamed(

@@ -11,10 +11,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any, NamedTuple
 
 import numpy as np
+from sqlalchemy import Connection
 
 from partita._core.checks import whole
 from partita.kb import judgements
@@ -24,7 +25,9 @@ from partita.kb.language import model_named
 from partita.kb.names import Given
 from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
+from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
+from partita.kb.store.judgements import forget
 from partita.models.records.arrow import is_table
 from partita.models.records.record import Record
 from partita.models.records.schema import unlearnt
@@ -32,6 +35,7 @@ from partita.models.records.schema import unlearnt
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
 STRIDE = 20  # fragments after which what they have touched is looked at again
+UNREFINED = "unrefined"  # what is to be refined yet, as the store has it
 REPLAYED = 100  # fragments, at most, that are looked at again at a time
 
 Numbered = list[tuple[int, Fragment]]  # fragments with their numbers
@@ -48,9 +52,12 @@ class Added(NamedTuple):
 # ---------------------------------------------------------------------- adding
 
 
-def add(session: Session, given: Any, batch: int, progress: Callable[[int], object]) -> Added:
+def add(
+    session: Session, given: Any, batch: int, progress: Callable[[int], object], sweeps: int = 0
+) -> Added:
     """See :meth:`KnowledgeBase.add`."""
     whole("batch", batch, 1)
+    whole("sweeps", sweeps, 0)
     rows, n = fragments_of(given), len(given) if isinstance(given, Sized) else None
     first: list[Fragment] = [] if session.is_learnt() else list(islice(rows, ENOUGH))
     rows, total = chain(first, rows), Added()
@@ -58,7 +65,10 @@ def add(session: Session, given: Any, batch: int, progress: Callable[[int], obje
         with session.changing() as journal:
             if session.clustering is None:
                 session.learn([fragment.properties for fragment in first or some])
+            before = fragments.last_number(session.connection) if sweeps else 0
             done = add_batch(session, journal, some, sum(total), n)
+            if sweeps and done.added + done.updated:
+                leave_unrefined(session.connection, before, sweeps)
         total = Added(*map(sum, zip(total, done, strict=True)))
         progress(sum(total))
     return total
@@ -94,11 +104,13 @@ def add_batch(
     number = fragments.last_number(session.connection)
     waiting: Numbered = []
     added = updated = 0
+    new: set[str] = set()
     for place, fragment in enumerate(given):
         old = known.get(fragment.id)
         if old is not None and old.digest == fragment.digest:
             continue
         number += 1
+        new.add(fragment.id)
         known[fragment.id] = fragments.Known(number, fragment.digest)
         if old is None:
             added += 1
@@ -119,7 +131,7 @@ def add_batch(
             session.report("adding", before + place + 1, total)
     observe(session, journal, waiting)
     session.report("adding", before + len(given), total)
-    judgements.constrain_again(session, journal, {fragment.id for fragment in given})
+    judgements.constrain_again(session, journal, new)
     return Added(added, updated, len(given) - added - updated)
 
 
@@ -184,7 +196,8 @@ def update(session: Session, journal: Journal, old: int, new: int, fragment: Fra
     alone = next((change.entity for change in outcome.changes if change.kind == "emptied"), None)
     own = ("left", alone), ("emptied", alone)  # it is not gone, it has changed
     kept = [change for change in outcome.changes if (change.kind, change.entity) not in own]
-    journal.record(outcome._replace(changes=kept), fragment.id)
+    changes = [c._replace(kind="updated") if c.kind == "left" else c for c in kept]
+    journal.record(outcome._replace(changes=changes), fragment.id)
     observe(session, journal, [(new, fragment)], alone)
 
 
@@ -203,18 +216,17 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
         number = fragments.number_of(session.connection, id)
         journal.record(withdraw(session, journal, id, number), id)
         session.report("removing", k, len(ids))
-    kept = journal.still_given(erasing.owners(session.connection, ids))
+    kept = journal.names_in_use(erasing.owners(session.connection, ids))
     journal.hidden |= erasing.erase(session.connection, ids, session.names.given_by, kept)
 
 
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
     """Take a fragment out of the clustering; its row stays, with the event that it went with."""
-    companions = judgements.release(session, id)
+    companions = judgements.companions(session, id)
     session.names.of_fragment(number)  # for the journal will ask, when what it said may be erased
     outcome = session.live.remove(number)
     if companions:  # who may be together, or apart, only because of what was judged of this one
-        pairs = list(zip(companions, [*companions[1:], companions[0]], strict=True))
-        outcome = outcome.followed_by(session.constrain(pairs, without=id))
+        outcome = outcome.followed_by(session.constrain([companions], without=id))
     fragments.end(session.connection, number, journal.next_event)
     session.n_present -= 1
     return outcome
@@ -233,6 +245,28 @@ def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> 
             if session.clustering is not None:
                 journal.record(session.live.refine(progress=watched), refined=True)
         progress(sweep + 1)
+
+
+def leave_unrefined(connection: Connection, after: int, sweeps: int) -> None:
+    """Note that fragments with numbers above one are to be refined; those of an interrupted call still are."""
+    known = get(connection, UNREFINED)
+    if known is None or known["sweeps"] != sweeps:
+        put(connection, UNREFINED, {"after": after if known is None else known["after"], "sweeps": sweeps})
+
+
+def finish(session: Session, progress: Callable[[int], object]) -> int:
+    """See :meth:`KnowledgeBase.finish`."""
+    for sweep in count():
+        with session.changing() as journal:
+            left = get(session.connection, UNREFINED)
+            if left is None or session.clustering is None:
+                return sweep
+            watched = partial(session.report, f"refining, {left['sweeps']} to go")
+            journal.record(session.live.refine(left["after"] or None, progress=watched), refined=True)
+            more = left["sweeps"] - 1
+            put(session.connection, UNREFINED, {**left, "sweeps": more} if more else None)
+        progress(sweep + 1)
+    raise AssertionError
 
 
 def relearn(
@@ -264,6 +298,7 @@ def without_learnt(session: Session, schema: str) -> str:
 def learn_anew(session: Session, journal: Journal) -> None:
     """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
     old, ways = session.live, session.names.ways
+    forget(session.connection)
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
     new = session.learn([fragment.properties for fragment in given], judged)

@@ -10,12 +10,14 @@ from __future__ import annotations
 import getpass
 from collections.abc import Sequence
 from itertools import chain, combinations
+from typing import Any
 
 from sqlalchemy import Connection
 
 from partita._core.typing import Integers
-from partita.kb.clustering import Before
-from partita.kb.queries.answers import entity, fragments_meant
+from partita.kb import conditioning
+from partita.kb.conditioning import Before
+from partita.kb.queries.answers import entity, fragments_meant, name_then
 from partita.kb.session import Session
 from partita.kb.store import judgements as rows
 from partita.kb.store.fragments import all_of, numbers_of
@@ -23,6 +25,8 @@ from partita.kb.store.journal import Journal
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
 from partita.smc.state.constraints import constraints_from
+
+LONGEST = 60  # characters of what a judgement is about, in a message
 
 
 def judge(session: Session, kind: str, a: str, b: str, user: str | None) -> int:
@@ -58,14 +62,14 @@ def record(
     """Write a judgement down and let the posterior obey it; ValueError if it contradicts others."""
     connection = session.connection
     judgement = rows.write(connection, kind, named, sides, user or current_user(), journal.at)
+    event = journal.next_event - 1
     journal.note(rows.KINDS[kind], judgement=judgement, first=named[0], second=named[1])
     if kind == "unsure":
         return judgement
     if not are_possible(connection):
         raise ValueError(contradiction(connection, judgement, kind, named, sides))
-    number = numbers_of(connection, chain(*sides))
-    touched = [[number[id] for id in chain(*sides)]]
-    outcome, before = session.live.judge(*rows.constraints(connection), touched)
+    touched = [sorted(numbers_of(connection, chain(*sides)).values())]
+    outcome, before = conditioning.judge(session.live, *rows.constraints(connection), touched, event)
     rows.remember(connection, judgement, before)
     journal.record(outcome, judgement=judgement)
     return judgement
@@ -75,27 +79,36 @@ def undo(session: Session, judgement: int | None, user: str | None) -> int:
     """Take a judgement back, the last one unless it is named; returns its number."""
     with session.changing() as journal:
         connection = session.connection
-        if judgement is None:
-            judgement = rows.last_standing(connection)
-        row = None if judgement is None else rows.find(connection, judgement)
-        if judgement is None or row is None:
-            raise KeyError(
-                "there is no judgement to undo" if judgement is None else f"there is no judgement {judgement}"
-            )
-        if row.undone_at is not None:
-            raise ValueError(f"judgement {judgement} was undone already, by {row.undone_by}")
-        rows.mark_undone(connection, judgement, user or current_user(), journal.at)
-        journal.note("undone", judgement=judgement)
-        if row.kind == "unsure":
-            return judgement
-        sides = rows.sides_of(connection, [judgement])[judgement]
+        row = to_undo(connection, judgement)
+        rows.mark_undone(connection, row.number, user or current_user(), journal.at)
+        sides = rows.sides_of(connection, [row.number])[row.number]
+        journal.note("undone", judgement=row.number)
         touched = sorted(numbers_of(connection, chain(*sides)).values())
-        if len(touched) > 1:
-            kept = rows.remembered(connection, judgement)
+        if row.kind != "unsure" and len(touched) > 1:
+            kept = rows.remembered(connection, row.number)
             before = None if kept is None else Before(*kept)
-            outcome = session.live.take_back(*rows.constraints(connection), [touched], before)
-            journal.record(outcome, undone=judgement)
-    return judgement
+            constraints = rows.constraints(connection)
+            outcome, restored = conditioning.take_back(session.live, *constraints, [touched], before)
+            names: dict[int, str | None] = {}
+            if before is not None and restored:
+                names = {e: name_then(connection, e, before.event) for e in set(before.entities.values())}
+            journal.record(outcome, names=names, undone=row.number)
+        rows.forget(connection, row.number)
+    return int(row.number)
+
+
+def to_undo(connection: Connection, judgement: int | None) -> Any:
+    """The row of the judgement to be undone; KeyError or ValueError if there is none."""
+    if judgement is None:
+        judgement = rows.last_standing(connection)
+        if judgement is None:
+            raise KeyError("there is no judgement to undo")
+    row = rows.find(connection, judgement)
+    if row is None:
+        raise KeyError(f"there is no judgement {judgement}")
+    if row.undone_at is not None:
+        raise ValueError(f"judgement {judgement} was undone already, by {row.undone_by}")
+    return row
 
 
 # ---------------------------------------------------------------------- cuts inside an entity
@@ -148,21 +161,17 @@ def parts_by(connection: Connection, named: str, ids: Sequence[str], attribute: 
 # ---------------------------------------------------------------------- as fragments come and go
 
 
-def release(session: Session, id: str) -> list[int]:
-    """Before a fragment goes, lift the constraints on it; the judgements themselves stay.
-
-    Returns the numbers of the fragments present that it was judged together with.
-    """
-    others = rows.companions(session.connection, id)
-    if others:
-        session.constrain([], without=id)
-    return sorted(numbers_of(session.connection, others).values())
+def companions(session: Session, id: str) -> list[int]:
+    """The numbers of the fragments present that one was judged together with."""
+    return sorted(numbers_of(session.connection, rows.companions(session.connection, id)).values())
 
 
 def constrain_again(session: Session, journal: Journal, ids: set[str]) -> None:
     """Where fragments have come that were judged before, let the posterior obey that again."""
-    if any(not ids.isdisjoint(row.fragments) for row in rows.standing(session.connection)):
-        journal.record(session.constrain(), judged_before=True)
+    concerned = rows.binding(session.connection, ids)
+    if concerned:
+        touched = [list(numbers_of(session.connection, row.fragments).values()) for row in concerned]
+        journal.record(session.constrain(touched), judged_before=True)
 
 
 def answers(session: Session, numbers: Integers) -> list[tuple[int, int, bool]]:
@@ -196,16 +205,25 @@ def contradiction(
     connection: Connection, number: int, kind: str, named: tuple[str, str], sides: list[list[str]]
 ) -> str:
     """Why a judgement cannot be, and which others stand against it."""
-    concerned = set(chain(*sides))
+    others = [row for row in rows.binding(connection) if row.number != number]
+    concerned, reached = set(chain(*sides)), set[str]()
+    while reached != concerned:  # through what is confirmed
+        reached = set(concerned)
+        for row in others:
+            if row.kind == "confirm" and not concerned.isdisjoint(row.fragments):
+                concerned.update(row.fragments)
     listed = ", ".join(
-        f"{row.number} ({row.kind} {row.first!r} {row.second!r}, by {row.user})"
-        for row in rows.standing(connection)
-        if row.number != number
-        and row.kind != "unsure"
-        and ((row.kind == "confirm") != (kind == "confirm") or not concerned.isdisjoint(row.fragments))
+        f"{row.number} ({row.kind} {row.first!r} {shortened(row.second)!r}, by {row.user})"
+        for row in others
+        if not concerned.isdisjoint(row.fragments)
     )
-    said = f"{kind} {named[0]!r} and {named[1]!r}"
+    said = f"{kind} {named[0]!r} and {shortened(named[1])!r}"
     return f"cannot {said}: it contradicts earlier judgements; undo one of {listed}"
+
+
+def shortened(name: str) -> str:
+    """What a judgement is about, in a sentence."""
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def current_user() -> str:

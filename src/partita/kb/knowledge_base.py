@@ -98,6 +98,7 @@ class KnowledgeBase:
         *,
         batch: int = BATCH,
         progress: Callable[[int], object] = lambda done: None,
+        sweeps: int = 0,
     ) -> Added:
         """Take fragments in; each is durable, and its consequences drawn, when its batch is done.
 
@@ -116,8 +117,17 @@ class KnowledgeBase:
             How many go into one transaction.
         progress : callable
             Called after each batch with the number of fragments done.
+        sweeps : int
+            Note that what comes in is to be refined by so many sweeps, which :meth:`finish` does.
         """
-        return ingest.add(self._session, fragments, batch, progress)
+        return ingest.add(self._session, fragments, batch, progress, sweeps)
+
+    def finish(self, *, progress: Callable[[int], object] = lambda done: None) -> int:
+        """Do the sweeps of refinement that :meth:`add` has noted, also before an interruption; returns how many.
+
+        Where nothing has come in there are none, and nothing changes at all.
+        """
+        return ingest.finish(self._session, progress)
 
     def sync(
         self, fragments: Any, *, source: str | None = None, dry_run: bool = False, confirmed: bool = False

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -103,9 +102,10 @@ class Session:
                 self._catch_up()
                 journal = Journal(connection, self._register, self.names.of_fragment)
                 yield journal
-                self._save(journal)
-                revision = self._revision + 1
-                put(connection, "revision", revision)
+                revision = self._revision + self._has_changed(journal)
+                if revision > self._revision:
+                    self._save(journal)
+                    put(connection, "revision", revision)
             self._revision = revision
             if self.clustering is not None:
                 self.clustering.saved()
@@ -168,6 +168,10 @@ class Session:
     def _damaged(self, error: Exception) -> StoreError:
         return StoreError(f"{self.store.name} is damaged: {error}")
 
+    def _has_changed(self, journal: Journal) -> bool:
+        """Whether there is anything to write."""
+        return journal.has_events or (self.clustering is not None and not self.clustering.is_saved)
+
     def _save(self, journal: Journal) -> None:
         """Write what has changed of the sampler, and what happened."""
         clustering = self.clustering
@@ -222,10 +226,11 @@ class Session:
 
         ``touched`` are the fragments, by number, for which that is new: all that are judged unless given.
         """
-        together, cuts = judgements.constraints(self.connection, without)
+        rows = judgements.binding(self.connection)
+        number = fragments.numbers_of(self.connection, {id for row in rows for id in row.fragments})
         if touched is None:
-            touched = [*together, *(list(chain(*sides)) for sides in cuts)]
-        return self.live.constrain(together, cuts, touched)
+            touched = [[number[id] for id in row.fragments if id in number] for row in rows]
+        return self.live.constrain(*judgements.as_constraints(rows, number, without), touched)
 
 
 # ---------------------------------------------------------------------- opening

@@ -136,7 +136,7 @@ def judgements(console: Console, found: Sequence[Judgement]) -> None:
     for row in found:
         undone = f"{row.undone_at[:19].replace('T', ' ')} by {row.undone_by}" if row.undone_at else ""
         made.add_row(
-            *map(cell, (row.number, row.kind, row.first, row.second, row.user)),
+            *map(cell, (row.number, row.kind, row.first, shortened(row.second), row.user)),
             cell(row.at[:19].replace("T", " "), "dim"),
             cell(undone, "dim"),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 VALUES = 3  # of an attribute, in lists
 IDS = 8  # of an entity's fragments, in sentences
 LONGEST = 60  # characters of a value, in tables
+LINES = 12  # of what a judgement has changed
 COUNTED = {  # kinds of events that users care for, one of them and several
     "created": ("entity created", "entities created"),
     "joined": ("fragment joined an entity", "fragments joined entities"),
@@ -65,8 +67,8 @@ def number(value: object) -> str:
 
 def listed(ids: Sequence[str]) -> str:
     """Ids in a sentence."""
-    if len(ids) == 1:
-        return ids[0]
+    if len(ids) < 2:
+        return "".join(ids)
     if len(ids) > IDS:
         return f"{', '.join(ids[: IDS - 1])} and {len(ids) - IDS + 1:,} more"
     return f"{', '.join(ids[:-1])} and {ids[-1]}"
@@ -87,9 +89,9 @@ def event_in_words(event: Event) -> str:
     said = {
         "created": f"{entity} created",
         "joined": f"{event.fragment} joined {entity}",
-        "moved": f"a fragment moved from {other} to {entity}",
-        "merged": f"{other} merged into {entity}",
-        "split": f"{other} split off {entity}",
+        "moved": f"{listed(event.fragments) or 'a fragment'} moved from {other} to {entity}",
+        "merged": f"{other} merged into {entity}{several(event.fragments)}",
+        "split": f"{other} split off {entity}{several(event.fragments)}",
         "left": f"{event.fragment} left {entity}",
         "updated": f"{event.fragment} of {entity} has a new version",
         "emptied": f"{entity} has no fragments any more",
@@ -97,16 +99,49 @@ def event_in_words(event: Event) -> str:
         "naming": f"entities are named by {', else '.join(' '.join(way) for way in detail.get('name', []))}",
         "confirmed": f"judged the same: {detail.get('first')} and {detail.get('second')}",
         "separated": f"judged different: {detail.get('first')} and {detail.get('second')}",
+        "cut": "judged: " + judgement_in_words("split", str(detail.get("first")), str(detail.get("second"))),
         "unsure": f"judged undecidable: {detail.get('first')} and {detail.get('second')}",
         "undone": f"judgement {detail.get('judgement')} undone",
     }.get(event.kind, f"{event.kind} {entity or ''}")
     return said + reason(event)
 
 
+def several(fragments: Sequence[str]) -> str:
+    """How many fragments an event takes from one entity to another, if it is more than one."""
+    return f" with {len(fragments):,} fragments" if len(fragments) > 1 else ""
+
+
+def judgement_in_words(kind: str, first: str, second: str) -> str:
+    """What a user has said."""
+    if kind == "split" and second.startswith("by "):
+        return f"{first} is several things, {second}"
+    if kind == "split":
+        verb = "are" if ", " in second else "is"
+        return f"{first} is several things: {shortened(second)} {verb} of another than the rest"
+    said = {"confirm": "the same", "separate": "different", "unsure": "undecidable"}[kind]
+    return f"{first} and {second} are {said}"
+
+
+def consequences_in_words(events: Sequence[Event]) -> list[str]:
+    """What has changed, in a few lines: fragments that move the same way are counted."""
+    ways = Counter((event.from_entity, event.to_entity) for event in events if event.kind == "moved")
+    lines = []
+    for event in events:
+        way = event.from_entity, event.to_entity
+        if event.kind != "moved" or ways[way] == 1:
+            lines.append(event_in_words(event))
+        elif ways[way] > 1:
+            lines.append(f"{ways[way]:,} fragments moved from {way[0]} to {way[1]}{reason(event)}")
+            del ways[way]
+    if len(lines) > LINES:
+        lines[LINES - 1 :] = [f"and {len(lines) - LINES + 1:,} more changes; partita events lists them"]
+    return lines
+
+
 def reason(event: Event) -> str:
     """What brought an event about, if that is not in the sentence."""
     detail = event.detail
-    if event.kind in ("confirmed", "separated", "unsure"):
+    if event.kind in ("confirmed", "separated", "cut", "unsure"):
         return f" (judgement {detail.get('judgement')})"
     if event.kind in ("joined", "left", "updated", "undone"):
         return ""

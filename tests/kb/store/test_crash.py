@@ -1,4 +1,4 @@
-"""Nothing is lost when a process is killed; PARTITA_KILLS says how often to try (100 times with --long)."""
+"""Nothing is lost when a process is killed; PARTITA_KILLS says how often to try (20 times; 100 with --long)."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import sys
 from tests.helpers.effort import effort
 from tests.helpers.files import ROOT
 
-KILLS = os.environ.get("PARTITA_KILLS", effort("4", "100"))
+KILLS = os.environ.get("PARTITA_KILLS", effort("20", "100"))
 
 
 def test_nothing_is_lost_when_the_process_is_killed(url):

@@ -12,6 +12,7 @@ import partita.kb
 from partita.kb import StoreError
 from partita.kb.store import database as store
 from partita.kb.store import tables
+from tests.helpers.downstream import entities_of
 from tests.helpers.files import ROOT
 from tests.helpers.people import fragments
 
@@ -178,6 +179,35 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(path, monkeypatch):
     with partita.kb.open(path) as kb, kb.store.reading() as connection:
         assert store.get(connection, "format") == {"version": tables.VERSION}
         assert connection.execute(sa.text("SELECT language FROM fragments")).first() == (None,)
+
+
+def test_a_file_of_version_1(path):
+    """Judgements were of two fragments, and events did not name those that they moved."""
+    with partita.kb.open(path) as kb:
+        kb.confirm("f0", "f1")
+        kb.separate("f2", "f3")
+        kb.unsure("f4", "f5")
+        kb.undo(1)
+        wanted = entities_of(kb), [(row.kind, row.sides) for row in kb.judgements()]
+        at = kb.events()[-1].number
+        with kb.store.writing() as connection:
+            for statement in (
+                "DROP TABLE judged",
+                "DROP TABLE undoing",
+                "ALTER TABLE events DROP COLUMN fragments",
+            ):
+                connection.execute(sa.text(statement))
+            store.put(connection, "format", {"version": 1})
+    with partita.kb.open(path) as kb:
+        assert (entities_of(kb), [(row.kind, row.sides) for row in kb.judgements()]) == wanted
+        assert all(event.fragments == [] for event in kb.events())
+        assert kb.together("f2", "f3") == 0.0
+        with pytest.raises(ValueError, match="undo one of 2"):
+            kb.confirm("f2", "f3")
+        kb.add(ROWS[20:])
+        assert all(event.fragments for event in kb.events(since=at) if event.kind in ("created", "joined"))
+        kb.undo(2)  # which nothing is remembered of
+        kb.confirm("f2", "f3")
 
 
 def test_a_migration_that_fails_leaves_the_old_version(path, monkeypatch):

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
+from partita.smc.moves.constrain import constrain
+from partita.smc.state.constraints import constraints_from
 from tests.helpers import oracle
 from tests.helpers.effort import examples
 from tests.helpers.streams import MODELS, rows_of
@@ -65,6 +67,58 @@ def test_conditioning_is_exact(name, data):
     sampler = pt.SplitSMC(model, alpha=1.0, n_particles=300).fit(X)
     sampler.constrain(together, apart)
     assert_is(sampler, conditioned(model, X, 1.0, together, apart), n)
+
+
+@st.composite
+def cuts(draw, n):
+    """Pairs that are together, and cuts of several sides, as some partition has them."""
+    truth = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    found = []
+    for some in draw(st.lists(st.sets(st.integers(0, n - 1), min_size=2), max_size=3)):
+        sides = [[x for x in sorted(some) if truth[x] == k] for k in range(4)]
+        found.append([side for side in sides if side])
+    return draw(questions(n))[0] if draw(st.booleans()) else [], [cut for cut in found if len(cut) > 1], truth
+
+
+@given(data=st.data())
+@quick
+def test_conditioning_on_cuts_is_exact(data):
+    """Of any number of sides, one after the other, with what is together; and taken back."""
+    n = data.draw(st.integers(3, 6))
+    X, model = rows_of("gaussian", n, data.draw(st.integers(0, 99))), MODELS["gaussian"]()
+    pairs, sides, truth = data.draw(cuts(n))
+    together = [(i, j) for i, j in pairs if truth[i] == truth[j]]
+    apart = [
+        pair
+        for cut in sides
+        for one, other in itertools.combinations(cut, 2)
+        for pair in itertools.product(one, other)
+    ]
+    sampler = pt.SplitSMC(model, alpha=1.0, n_particles=300).fit(X)
+    for k in range(len(sides) + 1):
+        engine = sampler._fitted()
+        with engine.changing(long=True):
+            constrain(engine, constraints_from(together, sides[:k]), [range(n)])
+    if together or sides:
+        assert_is(sampler, conditioned(model, X, 1.0, together, apart), n)
+
+
+def test_large_cuts_and_groups_keep_to_what_they_say():
+    """Entities of hundreds: what the kernels rule out is what the constraints say."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.normal(size=(400, 1)), axis=0) + np.repeat([0.0, 4.0], 200)[:, None]
+    sampler = pt.SplitSMC(MODEL, alpha=0.5, n_particles=5).fit(X)
+    engine, order = sampler._fitted(), rng.permutation(400)
+    sides, group = [order[:150], order[150:250], order[250:290]], order[300:380]
+    pairs = list(zip(group[1:].tolist(), group.tolist(), strict=False))
+    with engine.changing(long=True):
+        constrain(engine, constraints_from(pairs, [[side.tolist() for side in sides]]), [range(400)])
+    for _ in range(2):
+        labels = sampler.labels_
+        assert len(set(labels[group])) == 1
+        of = [set(labels[side]) for side in sides]
+        assert not any(one & other for one, other in itertools.combinations(of, 2))
+        sampler.refine()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from partita.kb.store.database import select_all
 from partita.kb.store.fragments import ids_of as ids_of  # for explain and questions
 from partita.kb.store.fragments import no_fragment
 from partita.kb.store.fragments import numbers_of as numbers_of
+from partita.kb.store.judgements import sides_of
 from partita.models.records.fragments import as_text
 
 ENTITIES = "E"  # what their ids begin with
@@ -68,7 +69,8 @@ class Event(Answer):
     """Something that has happened.
 
     Who keeps an account of which fragment is of which entity, and lets every event take its ``fragments`` to
-    ``to_entity``, has the entities as they are.
+    ``to_entity``, has the entities as they are. ``detail`` has the ``name`` of an entity that is new, and ``from``
+    and ``to`` of one that is renamed.
     """
 
     number: int
@@ -90,12 +92,13 @@ class Event(Answer):
 
 @dataclass(frozen=True)
 class Judgement(Answer):
-    """What a user has said of two fragments."""
+    """What a user has said of fragments or entities."""
 
     number: int
     kind: str
-    first: str
-    second: str
+    first: str  # the entity or fragment that it was said of, and the other one
+    second: str  # of a split: the fragments that leave, or "by" and an attribute
+    sides: list[list[str]]  # the fragments that it is about: those of each
     user: str
     at: str
     undone_by: str | None
@@ -199,19 +202,25 @@ def entity(connection: Connection, id: str, as_of: int | datetime | None) -> Ent
 
 def entity_then(connection: Connection, id: str, number: int, moment: int) -> Entity:
     """An entity as it was after an event."""
-    members, events = tables.members, tables.events
+    members = tables.members
     query = select(members.c.entity, members.c.fragment, members.c.probability)
     then = (members.c.since <= moment) & (members.c.until.is_(None) | (members.c.until > moment))
     rows = list(connection.execute(query.where(members.c.entity == number, then)))
     if not rows:
         raise KeyError(f"entity {id!r} had no fragments after event {moment}")
+    return assembled(connection, {number: name_then(connection, number, moment)}, rows)[0]
+
+
+def name_then(connection: Connection, number: int, moment: int) -> str | None:
+    """What an entity was called after an event."""
+    events, entities = tables.events, tables.entities
     renamed = select(events.c.detail).where(events.c.entity == number, events.c.kind == "renamed")
     later = connection.scalar(renamed.where(events.c.number > moment).order_by(events.c.number).limit(1))
     if later is not None:
         name = json.loads(later)["from"]
     else:
-        name = connection.scalar(select(tables.entities.c.name).where(tables.entities.c.number == number))
-    return assembled(connection, {number: name}, rows)[0]
+        name = connection.scalar(select(entities.c.name).where(entities.c.number == number))
+    return None if name is None else str(name)
 
 
 def moment_of(connection: Connection, when: int | datetime) -> int:
@@ -323,7 +332,7 @@ def as_event(row: Any) -> Event:
         "merged": (other, entity),
         "split": (entity, other),
         "left": (entity, None),
-        "updated": (entity, entity),
+        "updated": (entity, other),
     }
     way = ways.get(row.kind, (None, None))
     return Event(
@@ -342,5 +351,6 @@ def as_event(row: Any) -> Event:
 
 def judgements(connection: Connection) -> list[Judgement]:
     """See :meth:`KnowledgeBase.judgements`."""
-    rows = connection.execute(select(tables.judgements).order_by(tables.judgements.c.number))
-    return [Judgement(**row._mapping) for row in rows]
+    rows = connection.execute(select(tables.judgements).order_by(tables.judgements.c.number)).all()
+    sides = sides_of(connection, [row.number for row in rows])
+    return [Judgement(sides=sides[row.number], **row._mapping) for row in rows]

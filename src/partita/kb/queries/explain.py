@@ -183,12 +183,12 @@ def alternative(
     engine: Any, slots: list[int], a: int, b: int, together: bool, generator: np.random.Generator
 ) -> tuple[frozenset[Cluster], Floats]:
     """The best clustering of a kind that the particles do not hold, and its score."""
-    said = said_by(engine.constraints)
-    extra: tuple[list[Any], list[Any]] = ([(a, b)], []) if together else ([], [[[a], [b]]])
+    bound, cuts = said_by(engine.constraints)
+    extra_bound, extra_cuts = ([(a, b)], []) if together else ([], [[[a], [b]]])
     try:
-        constraints = constraints_from(*(known + more for known, more in zip(said, extra, strict=True)))
+        constraints = constraints_from([*bound, *extra_bound], [*cuts, *extra_cuts])
     except ValueError:  # a judgement rules it out; this is what would be without it
-        constraints = constraints_from(*extra)
+        constraints = constraints_from(extra_bound, extra_cuts)
     found = explore(engine, slots, constraints, generator)
     return clusters_of(found.members, found.labels[0]), found.scores[:1]
 

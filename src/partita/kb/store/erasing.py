@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
@@ -13,7 +13,8 @@ from partita.kb.store import tables
 from partita.kb.store.database import batches, select_all
 from partita.models.records.fragments import as_text
 
-NAMES = ("name", "from", "to")  # of an entity, in events
+NAMING = ("created", "split", "renamed")  # events that say what an entity is called,
+NAMES = ("name", "from", "to")  # and where
 
 
 def owners(connection: Connection, ids: Iterable[str]) -> set[int]:
@@ -50,30 +51,38 @@ def _erase(
     kept: set[str],
 ) -> set[str]:
     """The same for some rows of fragments, by number."""
-    table, members, entities, events = tables.fragments, tables.members, tables.entities, tables.events
+    table, members, entities = tables.fragments, tables.members, tables.entities
     numbers = list(said)
     names = {one.name for properties in said.values() for one in names_given(properties)} - kept
     values = {as_text(v) for properties in said.values() for given in properties.values() for v in given}
-    of = select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()
+    of = list(connection.scalars(select(members.c.entity).where(members.c.fragment.in_(numbers)).distinct()))
     for some in batches(names):
         gone = (entities.c.number.in_(of), entities.c.ended.is_not(None), entities.c.name.in_(some))
         connection.execute(update(entities).where(*gone).values(name=None))
-    naming = select(events.c.number, events.c.detail).where(
-        events.c.kind.in_(("created", "split", "renamed")), events.c.detail.is_not(None)
-    )
-    own = naming.where(events.c.entity.in_(of) | events.c.other.in_(of))
-    for row in connection.execute(own).all():
-        known = json.loads(row.detail)
-        gone_from = {key for key in NAMES if known.get(key) not in kept and made_of(known.get(key), values)}
-        detail = {key: None if key in gone_from else told for key, told in known.items()}
-        if detail == known:
-            continue
-        change = update(events).where(events.c.number == row.number)
-        connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
+    erase_from_events(connection, of, values, kept)
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
     nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
     connection.execute(update(table).where(table.c.number.in_(numbers)).values(nothing))
     return names
+
+
+def erase_from_events(
+    connection: Connection, of: Sequence[int], values: Collection[str], kept: set[str]
+) -> None:
+    """Erase names that entities have had, and that consist of such values, from the events that say them."""
+    events = tables.events
+    query = select(events.c.number, events.c.detail).where(
+        events.c.kind.in_(NAMING),
+        events.c.detail.is_not(None),
+        events.c.entity.in_(of) | events.c.other.in_(of),
+    )
+    for row in connection.execute(query).all():
+        said = json.loads(row.detail)
+        gone = {key for key in NAMES if said.get(key) not in kept and made_of(said.get(key), values)}
+        if gone:
+            detail = {key: None if key in gone else told for key, told in said.items()}
+            change = update(events).where(events.c.number == row.number)
+            connection.execute(change.values(detail=json.dumps(detail, ensure_ascii=False)))
 
 
 def made_of(name: str | None, values: Collection[str]) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.names import Given, best_name
 from partita.kb.store.database import delete_all, insert_all
-from partita.kb.store.erasing import NAMES
+from partita.kb.store.erasing import NAMES, NAMING
 from partita.kb.store.fragments import ids_of
 from partita.kb.store.tables import entities, events, members
 
@@ -86,11 +87,12 @@ class Register(dict[int, Entry]):
 
 def moved_by(outcome: Outcome) -> list[list[int]]:
     """Of each change the fragments, by number, that it takes from one entity to another, in ascending order."""
-    own = {(change.member, change.kind) for change in outcome.changes if change.member != NOBODY}
-    singly = {member for member, kind in own if kind == "moved"}
+    singly = {
+        (change.member, change.other, change.entity) for change in outcome.changes if change.kind == "moved"
+    }
     ways: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, before, after in outcome.moves:
-        if number not in singly:
+        if (number, before, after) not in singly:
             ways[before, after].append(number)
     found = []
     for change in outcome.changes:
@@ -142,21 +144,36 @@ class Journal:
         self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
 
     @property
+    def has_events(self) -> bool:
+        """Whether anything has happened."""
+        return bool(self._events)
+
+    @property
     def moved(self) -> Collection[int]:
         """The numbers of the fragments that are of another entity than before."""
         return self._open.keys()
 
-    def still_given(self, entities: Iterable[int]) -> set[str]:
-        """The names that the fragments of some entities give them, and those of what this transaction has touched."""
+    def names_in_use(self, entities: Iterable[int]) -> set[str]:
+        """What entities with fragments are called, and what those of some, and of what was touched, call them."""
+        named = {entry.name for entry in self._register.values() if entry.ended is None and entry.name}
         known = self._register.keys() & (self._touched | set(entities))
-        return {one.name for entity in known for one in self._register.names(entity)}
+        return named | {one.name for entity in known for one in self._register.names(entity)}
 
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
         self._event(kind, None, None, None, detail)
 
-    def record(self, outcome: Outcome, fragment: str | None = None, **detail: Any) -> None:
-        """What has changed because of a fragment, or of what ``detail`` says."""
+    def record(
+        self,
+        outcome: Outcome,
+        fragment: str | None = None,
+        names: Mapping[int, str | None] = MappingProxyType({}),
+        **detail: Any,
+    ) -> None:
+        """What has changed because of a fragment, or of what ``detail`` says.
+
+        ``names`` are those of entities that are as they were once, whatever their fragments say.
+        """
         if not (outcome.changes or outcome.moves or self._due):
             return
         moment = self.next_event
@@ -171,7 +188,7 @@ class Journal:
             self._move(number, before, after, moment)
         touched = (entity for _, *pair in outcome.moves for entity in pair if entity != NOBODY)
         for entity in dict.fromkeys(chain(touched, self._due)):
-            self._rename(entity, moment, fragment, detail)
+            self._rename(entity, moment, fragment, detail, names)
         self._due = []
         self._born.clear()
 
@@ -216,10 +233,18 @@ class Journal:
         if after != NOBODY:
             self._open[number] = after, moment
 
-    def _rename(self, entity: int, moment: int, fragment: str | None, cause: dict[str, Any]) -> None:
+    def _rename(
+        self,
+        entity: int,
+        moment: int,
+        fragment: str | None,
+        cause: dict[str, Any],
+        names: Mapping[int, str | None],
+    ) -> None:
         """Give an entity the name that its fragments do; that of one that has just begun is told where it did."""
         entry = self._register[entity]
-        name = best_name(self._register.names(entity), entry.name)
+        given = self._register.names(entity)
+        name = names[entity] if entity in names else best_name(given, entry.name)
         if entry.size == 0:
             return
         if name != entry.name and entry.created < moment:
@@ -254,12 +279,11 @@ class Journal:
         rows = []
         for row in self._events:
             moved, detail = row["fragments"], row["detail"]
-            if row["kind"] in ("created", "split", "renamed"):
+            if row["kind"] in NAMING:
                 hidden = {key for key in NAMES if detail.get(key) in self.hidden}
                 detail = {key: None if key in hidden else told for key, told in detail.items()}
-            text = json.dumps(detail, ensure_ascii=False) if detail else None
-            listed = json.dumps([ids[n] for n in moved]) if moved else None
-            rows.append(row | {"fragments": listed, "detail": text})
+            listed = as_json([ids[number] for number in moved])
+            rows.append(row | {"fragments": listed, "detail": as_json(detail)})
         return rows
 
     def write(self, probabilities: dict[int, float]) -> None:
@@ -295,3 +319,8 @@ class Journal:
         name = None if entry.ended is not None and entry.name in self.hidden else entry.name
         row = {"number": entity, "name": name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}
+
+
+def as_json(found: Any) -> str | None:
+    """Something as JSON, if there is anything in it."""
+    return json.dumps(found, ensure_ascii=False) if found else None

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from partita.kb.store.database import check, checksum, insert_all, select_all
 from partita.kb.store.fragments import numbers_of
@@ -24,7 +24,7 @@ KINDS = {
     "separate": "separated",
     "split": "cut",
     "unsure": "unsure",
-}  # with their events
+}  # and their events
 
 Pairs = list[tuple[int, int]]
 Cuts = list[list[list[int]]]  # of each the fragments on its sides
@@ -46,14 +46,26 @@ class Standing(NamedTuple):
         return list(chain(*self.sides))
 
 
-def standing(connection: Connection) -> list[Standing]:
-    """The judgements that count, in order."""
+def standing(connection: Connection, among: Iterable[int] | None = None) -> list[Standing]:
+    """The judgements that count, in order; only those of certain numbers, if these are given."""
     query = select(judgements).where(judgements.c.undone_at.is_(None)).order_by(judgements.c.number)
-    rows = list(connection.execute(query))
+    if among is None:
+        rows = list(connection.execute(query))
+    else:
+        rows = select_all(connection, query, judgements.c.number, sorted(among))
     sides = sides_of(connection, [row.number for row in rows])
     return [
         Standing(row.number, row.kind, row.first, row.second, row.user, sides[row.number]) for row in rows
     ]
+
+
+def binding(connection: Connection, ids: Iterable[str] | None = None) -> list[Standing]:
+    """The judgements that the posterior must obey; only those about some fragments, if these are given."""
+    among = None
+    if ids is not None:
+        found = select_all(connection, select(judged.c.judgement), judged.c.fragment, ids)
+        among = {row.judgement for row in found}
+    return [row for row in standing(connection, among) if row.kind != "unsure"]
 
 
 def sides_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[list[str]]]:
@@ -68,7 +80,10 @@ def sides_of(connection: Connection, numbers: Sequence[int]) -> dict[int, list[l
 def as_constraints(
     rows: Sequence[Standing], place: dict[str, int], without: str | None = None
 ) -> tuple[Pairs, Cuts]:
-    """The pairs that must be together, and the cuts, by the places of fragments; those without one are left out."""
+    """The pairs that must be together, and the cuts, by the places of fragments; those without one are left out.
+
+    So is the fragment ``without``.
+    """
     together: Pairs = []
     cuts: Cuts = []
     for row in rows:
@@ -80,21 +95,15 @@ def as_constraints(
     return together, cuts
 
 
-def constraints(connection: Connection, without: str | None = None) -> tuple[Pairs, Cuts]:
-    """The pairs of fragments present that must be together, and the cuts, by number.
-
-    ``without`` is a fragment that is left out.
-    """
-    rows = standing(connection)
-    if not rows:
-        return [], []
-    return as_constraints(rows, numbers_of(connection, {id for row in rows for id in row.fragments}), without)
+def constraints(connection: Connection) -> tuple[Pairs, Cuts]:
+    """The pairs of fragments present that must be together, and the cuts, by number."""
+    rows = binding(connection)
+    return as_constraints(rows, numbers_of(connection, {id for row in rows for id in row.fragments}))
 
 
 def companions(connection: Connection, id: str) -> set[str]:
     """The fragments that one was judged to be together with, or apart from."""
-    mine = (row.fragments for row in standing(connection) if row.kind != "unsure" and id in row.fragments)
-    return set(chain(*mine)) - {id}
+    return set(chain(*(row.fragments for row in binding(connection, [id])))) - {id}
 
 
 def find(connection: Connection, number: int) -> Any:
@@ -137,6 +146,12 @@ def remember(connection: Connection, number: int, before: Any) -> None:
     """Keep what was before a judgement, as JSON can hold it."""
     body = zlib.compress(json.dumps(before).encode(), 1)
     connection.execute(insert(undoing), {"judgement": number, "body": body, "checksum": checksum(body)})
+
+
+def forget(connection: Connection, number: int | None = None) -> None:
+    """Let go of what was before a judgement; before all of them, if everything is clustered anew."""
+    change = delete(undoing)
+    connection.execute(change if number is None else change.where(undoing.c.judgement == number))
 
 
 def remembered(connection: Connection, number: int) -> Any:

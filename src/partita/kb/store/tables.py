@@ -109,8 +109,8 @@ judgements = Table(
     metadata,
     Column("number", Number, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),  # confirm, separate, split or unsure
-    Column("first", Text, nullable=False),  # what it was said of: fragments, entities, or an attribute
-    Column("second", Text, nullable=False),
+    Column("first", Text, nullable=False),  # what it was said of: fragments or entities
+    Column("second", Text, nullable=False),  # split: the fragments that leave, or "by" an attribute
     Column("user", Text, nullable=False),
     Column("at", Text, nullable=False),
     Column("undone_by", Text),
@@ -126,8 +126,9 @@ judged = Table(  # the fragments that a judgement is about
     Column("fragment", Text, nullable=False),  # its id: the judgement outlives it
 )
 Index("judged_fragments", judged.c.judgement)
+Index("judgements_of_fragment", judged.c.fragment)
 
-undoing = Table(  # what was before a judgement; see ``clustering.Before``
+undoing = Table(  # what was before a judgement; see ``conditioning.Before``
     "undoing",
     metadata,
     Column("judgement", Number, primary_key=True, autoincrement=False),

@@ -23,25 +23,31 @@ from partita.smc.state.constraints import constraints_among, parts_of, said_by
 from partita.smc.state.state import new_seed
 
 REPLAYS = 4
+REPLAYED = 4000  # observations, at most, of all replays of one list of subproblems, unless it is one replay
 
 
 def constrain(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -> None:
     """Replace the constraints, and bring the subproblems of the observations ``touched`` in line with them.
 
     These are lists of observations that are to be looked at together, for their constraints have changed; those
-    that are not in the state are passed over.
+    that are not in the state are passed over. What conforms already stays as it is, unless something is possible
+    again that was ruled out.
     """
-    lifted = statements(engine.constraints) - statements(constraints)
+    lifted = bool(statements(engine.constraints) - statements(constraints))
     engine.constraints = constraints
-    found = affected(engine, constraints, touched)
-    if not found:
+    broken = [
+        subproblems
+        for subproblems in affected(engine, constraints, touched)
+        if lifted or len(subproblems) > 1 or breaks(engine, subproblems[0])
+    ]
+    if not broken:
         return  # and nothing is drawn: to load constraints is to change nothing
     generator = np.random.default_rng(int(new_seed(engine.state)))
-    for subproblems in found:
-        together = reconsider(engine, subproblems, generator)
-        if not together and lifted:  # what was ruled out is possible again, in each by itself
+    for subproblems in broken:
+        if not reconsider(engine, subproblems, generator):
             for s in subproblems:
-                reconsider(engine, [s], generator)
+                if lifted or breaks(engine, s):
+                    reconsider(engine, [s], generator)
 
 
 def statements(constraints: Any) -> set[Any]:
@@ -52,20 +58,50 @@ def statements(constraints: Any) -> set[Any]:
 
 def affected(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -> list[list[int]]:
     """Lists of subproblems to be taken as one: those of observations touched together, or of one group."""
-    observations, groups, *_ = parts_of(constraints)
+    observations, groups, *_ = (part.tolist() for part in parts_of(constraints))
+    group_of = dict(zip(observations, groups, strict=True))
     present = set(engine.present.tolist())
     companions: dict[int, list[int]] = {}
-    for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
+    for x, group in group_of.items():
         if x in present:
             companions.setdefault(group, []).append(x)
-    group_of = dict(zip(observations.tolist(), groups.tolist(), strict=True))
     found: list[set[int]] = []
     for some in touched:
-        reached = {y for x in some if x in present for y in (x, *companions.get(group_of.get(x, -1), ()))}
-        slots = {engine.subproblem_of(x) for x in reached}
+        here = present.intersection(some)
+        joined = {group_of[x] for x in here if x in group_of}
+        slots = {engine.subproblem_of(x) for x in here.union(*(companions[group] for group in joined))}
         apart = [other for other in found if not other & slots]
         found = [*apart, slots.union(*(other for other in found if other & slots))] if slots else found
     return [sorted(slots) for slots in found]
+
+
+class Local(NamedTuple):
+    """The constraints among some observations, by their places among these."""
+
+    places: Integers  # of those that have any
+    firsts: Integers  # of each the first of those that it must be with
+    cuts: list[tuple[Integers, Integers]]  # of each the places on its sides, and the side of each
+
+
+def local_to(constraints: Any, members: Integers) -> Local:
+    """The constraints among some observations."""
+    places, groups, starts, sides = parts_of(constraints_among(constraints, members))
+    _, first, which = np.unique(groups, return_index=True, return_inverse=True)
+    counts = starts[groups + 1] - starts[groups]
+    begins = np.repeat(starts[groups] - np.cumsum(counts) + counts, counts)
+    entries = sides[begins + np.arange(len(begins))]
+    order = np.argsort(entries[:, 0], kind="stable")
+    owners, entries = np.repeat(places, counts)[order], entries[order]
+    borders = np.flatnonzero(np.diff(entries[:, 0])) + 1
+    cuts = zip(np.split(owners, borders), np.split(entries[:, 1], borders), strict=True)
+    return Local(places, places[first][which], [cut for cut in cuts if len(np.unique(cut[1])) > 1])
+
+
+def breaks(engine: Any, s: int) -> bool:
+    """Whether a partition of a subproblem does not conform to the constraints."""
+    members, ids, _ = partitions(engine.state, s)
+    local = local_to(engine.constraints, members)
+    return not all(conforms(row, local) for row in ids)
 
 
 class Explored(NamedTuple):
@@ -101,12 +137,12 @@ def explore(
     members = np.concatenate([observations for observations, _, _ in old])
     border = np.cumsum([len(observations) for observations, _, _ in old])[:-1]
     labels, scores = product([part[1:] for part in old], engine.particles)
-    local = parts_of(constraints_among(constraints, members))
-    kept = np.array([conforms(row, *local) for row in labels], bool)
+    local = local_to(constraints, members)
+    kept = np.array([conforms(row, local) for row in labels], bool)
     options = [(labels[kept], scores[kept]), *grafts(engine, members, labels[~kept], local)]
-    others = np.delete(np.arange(len(members)), local[0])
-    for _ in range(REPLAYS):
-        order = np.concatenate([local[0], generator.permutation(others)])
+    others = np.delete(np.arange(len(members)), local.places)
+    for _ in range(max(1, min(REPLAYS, REPLAYED // len(members)))):
+        order = np.concatenate([local.places, generator.permutation(others)])
         found, values = run_again(engine, members[order], generator, constraints)
         found[:, order] = found.copy()
         options.append((found, values))
@@ -115,20 +151,17 @@ def explore(
     return Explored(members, labels[best], scores[best], bool(kept.all()), crossing)
 
 
-def conforms(
-    row: Integers, observations: Integers, groups: Integers, starts: Integers, sides: Integers
-) -> bool:
+def conforms(row: Integers, local: Local) -> bool:
     """Whether a partition, as labels, keeps the constraints."""
-    cluster: dict[int, int] = {}
-    for x, group in zip(observations.tolist(), groups.tolist(), strict=True):
-        if cluster.setdefault(group, int(row[x])) != row[x]:
-            return False
-    held: dict[tuple[int, int], int] = {}  # of a cut and a cluster the side
-    return all(
-        held.setdefault((cut, label), side) == side
-        for group, label in cluster.items()
-        for cut, side in sides[starts[group] : starts[group + 1]].tolist()
-    )
+    together = (row[local.places] == row[local.firsts]).all()
+    return bool(together) and not any(len(divided(row, *cut)) for cut in local.cuts)
+
+
+def divided(row: Integers, places: Integers, sides: Integers) -> Integers:
+    """The labels that are on several sides of a cut."""
+    both = np.unique(np.column_stack([row[places], sides]), axis=0)
+    labels, counts = np.unique(both[:, 0], return_counts=True)
+    return labels[counts > 1]
 
 
 def crosses(row: Integers, border: Integers) -> bool:
@@ -137,41 +170,30 @@ def crosses(row: Integers, border: Integers) -> bool:
     return len(np.unique(row)) < sum(len(np.unique(part)) for part in parts)
 
 
-def grafts(
-    engine: Any, members: Integers, labels: Integers, local: tuple[Integers, ...]
-) -> list[tuple[Integers, Floats]]:
+def grafts(engine: Any, members: Integers, labels: Integers, local: Local) -> list[tuple[Integers, Floats]]:
     """Partitions in which clusters are joined and divided as the constraints have it."""
-    made = [graft(row, *local) for row in labels]
-    joined = [row for row in made if conforms(row, *local)]
-    if not joined:
+    made = [graft(row, local) for row in labels]
+    if not made:
         return []
-    rows = np.unique(np.array(joined), axis=0)
+    rows = np.unique(np.array(made), axis=0)
     return [(rows, np.array([score_of(engine, members, row) for row in rows]))]
 
 
-def graft(
-    row: Integers, observations: Integers, groups: Integers, starts: Integers, sides: Integers
-) -> Integers:
+def graft(row: Integers, local: Local) -> Integers:
     """A partition, as labels, with the clusters of each group joined, and those that a cut goes through divided.
 
     What is on no side of the cut stays with the largest.
     """
     made = row.copy()
-    for group in np.unique(groups):
-        held = np.unique(made[observations[groups == group]])
-        made[np.isin(made, held)] = held[0]
-    size = np.diff(starts)
-    cuts = np.repeat(np.arange(len(size)), size)  # the group of each entry of ``sides``
-    for cut in np.unique(sides[:, 0]):
-        side_of = dict(
-            zip(cuts[sides[:, 0] == cut].tolist(), sides[sides[:, 0] == cut, 1].tolist(), strict=True)
-        )
-        side = np.array([side_of.get(group, -1) for group in groups.tolist()], np.int64)
-        for label in np.unique(made[observations[side >= 0]]):
-            here = (side >= 0) & (made[observations] == label)
-            found, counts = np.unique(side[here], return_counts=True)
+    for x, first in zip(local.places.tolist(), local.firsts.tolist(), strict=True):
+        if made[x] != made[first]:
+            made[made == made[x]] = made[first]
+    for places, sides in local.cuts:
+        for label in divided(made, places, sides):
+            here = made[places] == label
+            found, counts = np.unique(sides[here], return_counts=True)
             for leaving in np.delete(found, counts.argmax()):
-                made[observations[here & (side == leaving)]] = made.max() + 1
+                made[places[here & (sides == leaving)]] = made.max() + 1
     return made
 
 

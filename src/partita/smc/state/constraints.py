@@ -30,10 +30,18 @@ FIELDS = [
     ("observations", types.int64[::1]),  # those that have constraints, in ascending order
     ("groups", types.int64[::1]),  # the group of each
     ("starts", types.int64[::1]),  # where the cuts of each group begin, and where those of the last one end
+    ("sides", types.int64[:, ::1]),  # one group's after the other's, by cuts: a cut, and the side of it
+    # The same the other way round:
     (
-        "sides",
-        types.int64[:, ::1],
-    ),  # one group's after the other's, in order of the cuts: a cut, and the side of it
+        "member_starts",
+        types.int64[::1],
+    ),  # where the observations of each group begin, and where the last ones end
+    ("members", types.int64[::1]),  # one group's after the other's
+    (
+        "cut_starts",
+        types.int64[::1],
+    ),  # where the groups of each cut begin, and where those of the last one end
+    ("cut_sides", types.int64[:, ::1]),  # one cut's after the other's: a group, and the side that it is on
 ]
 
 
@@ -54,18 +62,42 @@ structref.define_boxing(ConstraintsType, Constraints)
 CONSTRAINTS = ConstraintsType(FIELDS)
 
 
+def new_constraints(observations: Integers, groups: Integers, starts: Integers, sides: Integers) -> Any:
+    """Constraints from the arrays they consist of: the first four fields."""
+    n_cuts = int(sides[:, 0].max()) + 1 if len(sides) else 0
+    of_cut = np.argsort(sides[:, 0], kind="stable")
+    cut_starts = np.searchsorted(sides[of_cut, 0], np.arange(n_cuts + 1))
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    cut_sides = np.column_stack([owners[of_cut], sides[of_cut, 1]])
+    of_group = np.argsort(groups, kind="stable")
+    member_starts = np.searchsorted(groups[of_group], np.arange(len(starts)))
+    found = (
+        observations,
+        groups,
+        starts,
+        sides,
+        member_starts,
+        observations[of_group],
+        cut_starts,
+        cut_sides,
+    )
+    return assembled(*(np.ascontiguousarray(part, np.int64) for part in found))
+
+
 @kernel
-def new_constraints(observations, groups, starts, sides):
-    """Constraints from the arrays they consist of."""
+def assembled(observations, groups, starts, sides, member_starts, members, cut_starts, cut_sides):
+    """Constraints from all of their fields."""
     constraints = structref.new(CONSTRAINTS)
     constraints.observations, constraints.groups = observations, groups
     constraints.starts, constraints.sides = starts, sides
+    constraints.member_starts, constraints.members = member_starts, members
+    constraints.cut_starts, constraints.cut_sides = cut_starts, cut_sides
     return constraints
 
 
 @kernel
 def parts_of(constraints):
-    """The arrays that constraints consist of."""
+    """The arrays that :func:`new_constraints` makes constraints of."""
     return constraints.observations, constraints.groups, constraints.starts, constraints.sides
 
 
@@ -91,14 +123,15 @@ def constraints_from(together: Iterable[tuple[int, int]], cuts: Iterable[Cut]) -
         group[second] = first
     held: dict[int, dict[int, int]] = {}  # of each group, by its first observation, its side of each cut
     for cut, sides in enumerate(cuts):
-        for side, observations in enumerate(sides):
-            for x in observations:
+        for side, here in enumerate(sides):
+            for x in here:
                 if held.setdefault(find(x), {}).setdefault(cut, side) != side:
                     other = next(y for y in chain(*sides[:side]) if find(y) == find(x))
                     raise ValueError(f"observations {other} and {x} must be both together and apart")
     observations = np.array(sorted(group), np.int64)
-    roots, groups = np.unique([find(x) for x in observations.tolist()], return_inverse=True)
-    listed = [sorted(held.get(int(root), {}).items()) for root in roots]
+    owners = np.array([find(x) for x in observations.tolist()], np.int64)
+    roots, groups = np.unique(owners, return_inverse=True)
+    listed = [sorted(held.get(root, {}).items()) for root in roots.tolist()]
     starts = np.cumsum([0, *map(len, listed)]).astype(np.int64)
     flat = np.array(list(chain(*listed)), np.int64).reshape(-1, 2)
     return new_constraints(observations, groups.astype(np.int64).ravel(), starts, flat)
@@ -152,21 +185,19 @@ def place_of(constraints, x):
 
 
 @inner
-def must_be_apart(constraints, first, second):
-    """Whether two groups must be apart: they are on different sides of a cut."""
-    i, j = constraints.starts[first], constraints.starts[second]
-    while i < constraints.starts[first + 1] and j < constraints.starts[second + 1]:
-        one, other = constraints.sides[i], constraints.sides[j]
-        if one[0] == other[0] and one[1] != other[1]:
-            return True
-        i, j = i + (one[0] <= other[0]), j + (other[0] <= one[0])
-    return False
-
-
-@inner
 def is_in(state, y, x):
     """Whether an observation other than ``x`` is in the state at present."""
     return y != x and y < state.n_observations and state.observations[y].block >= 0
+
+
+@inner
+def one_of(state, group, x):
+    """An observation of a group, other than ``x``, that is in the state; −1 if there is none."""
+    constraints = state.constraints
+    for k in range(constraints.member_starts[group], constraints.member_starts[group + 1]):
+        if is_in(state, constraints.members[k], x):
+            return constraints.members[k]
+    return np.int64(-1)
 
 
 @inner
@@ -175,35 +206,48 @@ def confine(state, x):
 
     Returns that observation; −1 if there is none.
     """
-    constraints = state.constraints
-    at = place_of(constraints, x)
-    if at >= 0:
-        for k in range(constraints.observations.shape[0]):
-            y = constraints.observations[k]
-            if constraints.groups[k] == constraints.groups[at] and is_in(state, y, x):
-                state.candidates[0] = state.blocks[state.observations[y].block].subproblem
-                state.n_candidates = 1
-                return y
-    return np.int64(-1)
+    at = place_of(state.constraints, x)
+    if at < 0:
+        return np.int64(-1)
+    y = one_of(state, state.constraints.groups[at], x)
+    if y >= 0:
+        state.candidates[0] = state.blocks[state.observations[y].block].subproblem
+        state.n_candidates = 1
+    return y
 
 
 @inner
 def rule_out(state, x, companion):
-    """Set the gains of all clusters that ``x`` must not join to −inf, once it has been scored."""
+    """Set the gains of all clusters that ``x`` must not join to −inf, once it has been scored.
+
+    Of each group on another side of a cut one observation stands for all, as they share their clusters; and of
+    observations one after the other that share a block, the first.
+    """
     constraints = state.constraints
     at = place_of(constraints, x)
     if at < 0:
         return
     if companion >= 0:
         keep_only(state, companion)
-    for k in range(constraints.observations.shape[0]):
-        y = constraints.observations[k]
-        if is_in(state, y, x) and must_be_apart(constraints, constraints.groups[at], constraints.groups[k]):
-            block = state.blocks[state.observations[y].block]
-            sub = state.subproblems[block.subproblem]
-            first = sub.cells + sub.columns + sub.clusters + block.column
-            for i in range(sub.rows):
-                state.gain[state.cells[first + i * sub.columns]] = -np.inf
+    group, last = constraints.groups[at], np.int64(-1)
+    for k in range(constraints.starts[group], constraints.starts[group + 1]):
+        cut, side = constraints.sides[k, 0], constraints.sides[k, 1]
+        for i in range(constraints.cut_starts[cut], constraints.cut_starts[cut + 1]):
+            if constraints.cut_sides[i, 1] != side:
+                y = one_of(state, constraints.cut_sides[i, 0], x)
+                if y >= 0 and state.observations[y].block != last:
+                    last = state.observations[y].block
+                    rule_out_block(state, last)
+
+
+@inner
+def rule_out_block(state, b):
+    """Set the gains of all clusters that hold a block to −inf."""
+    block = state.blocks[b]
+    sub = state.subproblems[block.subproblem]
+    first = sub.cells + sub.columns + sub.clusters + block.column
+    for i in range(sub.rows):
+        state.gain[state.cells[first + i * sub.columns]] = -np.inf
 
 
 @inner
