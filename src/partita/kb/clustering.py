@@ -276,14 +276,27 @@ class Clustering:
         """The observations that fragments are."""
         return [[self.place(number) for number in some] for some in lists]
 
-    def refine(self, after: int | None = None, most: int | None = None) -> Outcome:
-        """One sweep of refinement: of all, or of what fragments with numbers ``after`` one have touched.
+    def refine(self, most: int | None = None) -> Outcome:
+        """One sweep of refinement of all; replays have ``most`` observations at most, if that is given."""
+        before = int(n_changes(self.engine.state))
+        refine(self.engine, None, most)
+        return self._rename(changed_since(self.engine.state, before)[0])
 
-        Replays have ``most`` observations at most, if that is given.
+    def look_again(self, after: int, most: int) -> Outcome:
+        """Refine what fragments with numbers ``after`` one have touched.
+
+        Once ``most`` fragments have been observed again it ends, and no replay has more than are left.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
-        present = engine.present
-        refine(engine, None if after is None else present[self.numbers[present] > after], most)
+        first = int(np.searchsorted(self.numbers, after, side="right"))
+        touched = [x for x in range(first, len(self.numbers)) if self.entity[x] != NOBODY]
+        looked_at: set[int] = set()
+        for x in touched:
+            begun = engine.diagnostics.steps
+            if engine.subproblem_of(x) not in looked_at:
+                refine(engine, np.array([x]), most)
+                looked_at.add(engine.subproblem_of(x))
+                most -= engine.diagnostics.steps - begun
         return self._rename(changed_since(engine.state, before)[0])
 
     def _rename(self, slots: Integers) -> Outcome:

@@ -90,7 +90,7 @@ class KnowledgeBase:
         A fragment whose id is known already is passed over if it says the same, else it replaces the one
         before. If something is refused, the batches before it are in. The first call also learns the model,
         from all it is given; give it enough to learn from. After that any batching gives the same result.
-        After every twenty fragments what these have touched is refined, at a bounded cost.
+        After every five fragments what these have touched is refined, at a bounded cost.
 
         Parameters
         ----------
