@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from partita._core.checks import whole
-from partita.kb import ingest, judgements
+from partita.kb import ingest, judgements, matching
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
 from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
+from partita.kb.queries.match import Match, Matched
 from partita.kb.queries.questions import questions
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
@@ -253,6 +254,31 @@ class KnowledgeBase:
         """Why two fragments, or entities, are together or apart: each attribute's evidence in nats."""
         with self._session.asking() as (connection, clustering):
             return explain(connection, clustering, *answers.two_fragments(connection, a, b))
+
+    def match(self, record: Any, limit: int = 5) -> list[Match]:
+        """Where a record would go if it were added: entities, or a new one, the most probable first.
+
+        Nothing is added, and nothing changes. Judgements do not concern a record that is not in yet.
+
+        Parameters
+        ----------
+        record : mapping or Fragment
+            As :meth:`add` takes it. Its id does not matter.
+        limit : int
+            How many places at most.
+
+        Returns
+        -------
+        list of Match
+            Each with the ``entity``, or "new", its ``name``, the ``probability``, and as ``steps`` the evidence against
+            being new, attribute by attribute, in nats. They sum to ``log_odds``.
+        """
+        [found] = matching.match_all(self._session, [record], limit)
+        return found.matches
+
+    def match_all(self, records: Any, limit: int = 5) -> Iterator[Matched]:
+        """:meth:`match` for many records, whatever :meth:`add` takes; each is asked for by itself."""
+        return matching.match_all(self._session, records, limit)
 
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""
