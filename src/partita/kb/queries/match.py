@@ -17,7 +17,7 @@ the steps sum to the log-odds, log P(c) − log P(new).
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,8 @@ from partita.smc.state.clusters import StateClusters
 from partita.smc.steps.candidates import candidates_of_row
 
 NEW = "new"  # stands for an entity that is not known yet
-LOOKED_AT = 100  # fragments of an entity, at most, whose values are named beside the record's
-VALUES = 5  # of an attribute of an entity that are named, the commonest first
+LOOKED_AT = 30  # fragments of an entity, at most, whose values are named beside the record's
+VALUES = 3  # of an attribute of an entity that are named, the commonest first
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def match(connection: Connection, clustering: Clustering, checked: list[Any], li
             if k == new:
                 found.append(Match(NEW, None, probability, 0.0, []))
                 continue
-            beside = said_by(clustering, first[k])
+            beside = said_by(clustering, first[k], checked[0])
             listed = [
                 Step(name, nats, values_of(clustering, checked[0], name), values_of(clustering, beside, name))
                 for name, nats in steps[k].items()
@@ -157,8 +157,8 @@ def gains_over_new(
     row = engine.scorer.data_of(encoded)
     silent = scorer.family.presence.copy()
     silent[:, -2] = 0.0  # the rate, without which mentions say nothing
-    # Sizes are the prior's, and with a crowding of 1 no gain has a share in them.
-    whole, values = scorer.family._replace(crowding=1.0), scorer.family._replace(crowding=1.0, presence=silent)
+    whole = scorer.family._replace(crowding=1.0)  # with which sizes, that are the prior's, say nothing
+    values = whole._replace(presence=silent)
     both = np.concatenate([[0], ids])
     owners = values.owner[values.items[int(row[0, 0]) : int(row[0, 1])]]
     names, found = list(model.numbers), {}
@@ -166,14 +166,18 @@ def gains_over_new(
         first, last = row[0, 0] + np.searchsorted(owners, [a, a + 1])
         gains = read_gains(values, statistics, both, np.array([[first, last]]))
         found[names[a]] = gains[1:] - gains[0]
+    if not model.rate:
+        return found, np.zeros(len(ids))
     gains = read_gains(whole, statistics, both, row)
     return found, gains[1:] - gains[0] - sum(found.values())
 
 
-def said_by(clustering: Clustering, members: Integers) -> dict[str, list[Any]]:
-    """What an entity's fragments say, the commonest first: a little of each attribute."""
-    counts: dict[str, Counter[Any]] = {}
+def said_by(clustering: Clustering, members: Integers, names: Collection[str]) -> dict[str, list[Any]]:
+    """What an entity's fragments say of some attributes, the commonest first: a little of each."""
+    counts: dict[str, dict[Any, int]] = {name: {} for name in names}
     for x in members[:LOOKED_AT].tolist():
-        for name, values in clustering.engine.observation(x).items():
-            counts.setdefault(name, Counter()).update(values)
-    return {name: [value for value, _ in count.most_common(VALUES)] for name, count in counts.items()}
+        said = clustering.engine.observation(x)
+        for name in counts.keys() & said.keys():
+            for value in said[name]:
+                counts[name][value] = counts[name].get(value, 0) + 1
+    return {name: sorted(count, key=lambda v: -count[v])[:VALUES] for name, count in counts.items()}  # noqa: B023
