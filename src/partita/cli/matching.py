@@ -15,14 +15,16 @@ from partita.cli import arguments as args
 from partita.cli.exporting import check_output, output_format, report_written
 from partita.cli.input import Input
 from partita.cli.opening import opened
-from partita.cli.output import console, note, print_json, print_json_lines, progress, refusing
+from partita.cli.output import console, note, print_json_lines, progress, refusing
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
     from partita.kb.fragments import Fragment
     from partita.kb.queries.match import Match
 
-Found = tuple[int, str | None, list["Match"]]  # the row of a record, its id if it has one, and where it may go
+Found = tuple[
+    int, str | None, list["Match"]
+]  # the row of a record, its id if it has one, and where it may go
 
 
 @refusing
@@ -40,7 +42,11 @@ def match(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="OUT", help="Write a table to a file; - is standard output.", show_default=False
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write a table to a file; - is standard output.",
+            show_default=False,
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many places of each record at most.")] = 5,
@@ -109,7 +115,9 @@ def said_in_words(words: list[str]) -> dict[str, Any] | None:
         return None
     if len(said) < len(words):
         other = next(word for word in words if word not in said)
-        raise ValueError(f"{other!r} is no attribute=value; say a record in such words, or name files, not both")
+        raise ValueError(
+            f"{other!r} is no attribute=value; say a record in such words, or name files, not both"
+        )
     record: dict[str, Any] = {}
     for word in said:
         name, value = word.split("=", 1)

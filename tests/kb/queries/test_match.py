@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,9 @@ def naive(clustering, said, rows, slots):
 def probabilities(clustering, said):
     """What is found of each entity."""
     places = places_for(clustering, clustering.model.validate([said]))
-    numbers = [int(clustering.entity[places.members[places.label == k][0]]) for k in range(len(places.clusters))]
+    numbers = [
+        int(clustering.entity[places.members[places.label == k][0]]) for k in range(len(places.clusters))
+    ]
     return dict(zip([*numbers, NEW], places.probabilities.tolist(), strict=True)), places
 
 
@@ -83,7 +86,7 @@ def test_candidates_are_those_that_share_a_key(seed):
     for _ in clustering.add(range(8), model.validate(rows[:8])):
         pass
     starts, keys = model.keys(model.validate(rows))
-    of = [set(keys[a:b].tolist()) for a, b in zip(starts, starts[1:], strict=False)]
+    of = [set(keys[a:b].tolist()) for a, b in pairwise(starts.tolist())]
     slots = {clustering.engine.subproblem_of(x) for x in range(8) if of[x] & of[8]}
     found, _ = probabilities(clustering, rows[8])
     for where, probability in naive(clustering, rows[8], rows, sorted(slots)).items():
@@ -219,9 +222,9 @@ def test_bad_questions(built, tmp_path):
         with pytest.raises(ValueError, match="empty"):
             kb.match(ADA)
         kb.add([{"id": "1", "name": "Ada", "place": "London"}, {"id": "2", "name": "Bo", "place": "Oslo"}])
-        with pytest.raises(ValueError, match="the record: .* no attribute 'plaice'; did you mean 'place'?"):
+        with pytest.raises(ValueError, match=r"the record: .* no attribute 'plaice'; did you mean 'place'\?"):
             kb.match({"name": "Ada", "plaice": "London"})
-        with pytest.raises(ValueError, match="record '7': .* no attribute 'xyz'; there are 'name', 'place'"):
+        with pytest.raises(ValueError, match=r"record '7': .* no attribute 'xyz'; there are 'name', 'place'"):
             kb.match({"id": "7", "xyz": "London"})
         kb.remove("1", "2")
         assert [place.entity for place in kb.match({"name": "Ada"})] == [NEW]

@@ -147,9 +147,7 @@ def evidence(clustering: Clustering, places: Places, known: list[int]) -> list[d
     return found
 
 
-def gains_over_new(
-    clustering: Clustering, encoded: Any, ids: Integers
-) -> tuple[dict[str, Floats], Floats]:
+def gains_over_new(clustering: Clustering, encoded: Any, ids: Integers) -> tuple[dict[str, Floats], Floats]:
     """What a record's values, attribute by attribute, and its mentions add to clusters beyond what they are alone."""
     engine, model = clustering.engine, clustering.model
     scorer = engine.scorer if clustering.network is None else engine.scorer.surrogate
@@ -180,4 +178,4 @@ def said_by(clustering: Clustering, members: Integers, names: Collection[str]) -
         for name in counts.keys() & said.keys():
             for value in said[name]:
                 counts[name][value] = counts[name].get(value, 0) + 1
-    return {name: sorted(count, key=lambda v: -count[v])[:VALUES] for name, count in counts.items()}  # noqa: B023
+    return {name: sorted(count, key=lambda v: -count[v])[:VALUES] for name, count in counts.items()}

@@ -31,7 +31,7 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from partita.kb.store import tables
-from partita.kb.store.statements import change, fetch
+from partita.kb.store.statements import execute, fetch
 from partita.kb.store.tables import about
 
 PATIENCE = 30  # seconds that a writer waits for another
@@ -248,8 +248,8 @@ def put(connection: Connection, name: str, value: Any) -> None:
     body = zlib.compress(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
     values = {"body": body, "checksum": checksum(body)}
     # In place, so that whoever waits for a lock on the row gets it.
-    if not change(connection, NEW_PIECE, [values | {"which": name}], tuple(values)):
-        change(connection, about, [{"name": name} | values])
+    if not execute(connection, NEW_PIECE, [values | {"which": name}], tuple(values)):
+        execute(connection, about, [{"name": name} | values])
 
 
 def get(connection: Connection, name: str, default: Any = None) -> Any:
@@ -273,7 +273,7 @@ def check(body: bytes, kept: int, what: str, *others: int) -> None:
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows, if there are any; all have the same columns."""
-    change(connection, table, rows)
+    execute(connection, table, rows)
 
 
 def _batches(values: Iterable[Any]) -> Iterator[list[Any]]:

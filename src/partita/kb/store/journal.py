@@ -20,7 +20,7 @@ from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.store.database import insert_all
 from partita.kb.store.fragments import ids_of
-from partita.kb.store.statements import Deletion, change, fetch_one
+from partita.kb.store.statements import Deletion, execute, fetch_one
 from partita.kb.store.tables import entities, events, members
 
 DIGITS = 4  # of probabilities
@@ -250,7 +250,7 @@ class Journal:
         connection = self._connection
         insert_all(connection, events, self._with_ids())
         rows = [{"number": number, "moment": moment} for number, moment in self._ended.items()]
-        change(connection, ENDED, rows, ())
+        execute(connection, ENDED, rows, ())
         present = [
             {"fragment": number, "entity": entity, "since": since, "until": None}
             | {"probability": probabilities.pop(number, 1.0)}
@@ -258,7 +258,7 @@ class Journal:
         ]
         insert_all(connection, members, self._past + present)
         surer = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
-        change(connection, SURER, surer, ())
+        execute(connection, SURER, surer, ())
         DELETE(connection, self._touched)
         insert_all(connection, entities, [self._row(entity) for entity in sorted(self._touched)])
         for entity in self._touched:

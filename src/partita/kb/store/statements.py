@@ -59,7 +59,7 @@ def fetch_one(connection: Connection, statement: Any, **given: Any) -> Any:
     return rows[0][0] if rows else None
 
 
-def change(
+def execute(
     connection: Connection,
     statement: Any,
     rows: Sequence[Mapping[str, Any]],
@@ -94,7 +94,9 @@ class Lookup:
         """The rows, in no particular order."""
         rest, rows = iter(values), []
         while some := list(islice(rest, MANY)):
-            n = 1 << (len(some) - 1).bit_length()  # few statements serve any number: the last value fills them
+            n = (
+                1 << (len(some) - 1).bit_length()
+            )  # few statements serve any number: the last value fills them
             some += [some[-1]] * (n - len(some))
             rows += fetch(connection, self._taking(n), **{f"v{k}": value for k, value in enumerate(some)})
         return rows
@@ -114,4 +116,4 @@ class Deletion:
 
     def __call__(self, connection: Connection, values: Iterable[Any]) -> None:
         """Delete them."""
-        change(connection, self._statement, [{"value": value} for value in values], ())
+        execute(connection, self._statement, [{"value": value} for value in values], ())
