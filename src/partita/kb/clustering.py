@@ -285,18 +285,22 @@ class Clustering:
     def look_again(self, after: int, most: int) -> Outcome:
         """Refine what fragments with numbers ``after`` one have touched.
 
-        Once ``most`` fragments have been observed again it ends, and no replay has more than are left.
+        No replay has more than ``most`` fragments, and once so many have been observed again it ends: so there are
+        at most twice as many.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         first = int(np.searchsorted(self.numbers, after, side="right"))
-        touched = [x for x in range(first, len(self.numbers)) if self.entity[x] != NOBODY]
         looked_at: set[int] = set()
-        for x in touched:
+        left = most
+        for x in range(first, len(self.numbers)):
+            if left < 2:  # nothing can be replayed
+                break
+            if self.entity[x] == NOBODY or engine.subproblem_of(x) in looked_at:
+                continue
             begun = engine.diagnostics.steps
-            if engine.subproblem_of(x) not in looked_at:
-                refine(engine, np.array([x]), most)
-                looked_at.add(engine.subproblem_of(x))
-                most -= engine.diagnostics.steps - begun
+            refine(engine, np.array([x]), left)
+            looked_at.add(engine.subproblem_of(x))
+            left -= engine.diagnostics.steps - begun
         return self._rename(changed_since(engine.state, before)[0])
 
     def _rename(self, slots: Integers) -> Outcome:
