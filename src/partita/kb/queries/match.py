@@ -150,7 +150,7 @@ def evidence(clustering: Clustering, places: Places, known: list[int]) -> list[d
 def gains_over_new(clustering: Clustering, encoded: Any, ids: Integers) -> tuple[dict[str, Floats], Floats]:
     """What a record's values, attribute by attribute, and its mentions add to clusters beyond what they are alone."""
     engine, model = clustering.engine, clustering.model
-    scorer = engine.scorer if clustering.network is None else engine.scorer.surrogate
+    scorer: Any = engine.scorer if clustering.network is None else engine.scorer.surrogate
     statistics = StateClusters(engine.state).statistics
     row = engine.scorer.data_of(encoded)
     silent = scorer.family.presence.copy()

@@ -24,7 +24,7 @@ class Compiled(NamedTuple):
 
     def given(self, row: Mapping[str, Any]) -> Any:
         """All parameters."""
-        known = self.constants | row if self.constants else row
+        known = {**self.constants, **row} if self.constants else row
         return known if self.order is None else [known[name] for name in self.order]
 
 
