@@ -4,19 +4,25 @@ python -m benchmarks.knowledge_base [--data DIR] [--store URL] [--only ingest|la
 
 Through the command line, with kernels compiled before the clock starts: kb5k in batches on SQLite, or on the
 store given, then some of its fragments again as new ones, one transaction each. Through the library: what one
-of them takes, and how soon a knowledge base of 50,000 records (historical50k) answers after it is opened.
+of them takes, how soon a knowledge base of 50,000 records (historical50k) answers after it is opened, and what it takes
+to add one record durably, and to match one, at first and when what they are compared with is in memory; beside it what
+a bare transaction of SQLite takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import json
+import random
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +32,7 @@ from benchmarks.common import RESULTS, ROOT, keep, measured, show
 DATA = ROOT.parent / "shared" / "data"
 SINGLE = 1000  # fragments that come one by one
 SIZE = 50_000  # records of the large knowledge base
+FEW = 300  # of these that are added, or matched, one by one
 
 
 def command(*arguments: str | Path) -> tuple[float, float, Any]:
@@ -62,7 +69,7 @@ def ingest(data: Path, store: str) -> dict[str, Any]:
 
 
 def large(data: Path, folder: str) -> dict[str, Any]:
-    """A knowledge base of many records: how soon it answers, and what one more takes."""
+    """A knowledge base of many records: how soon it answers, what one more takes, and to match one."""
     path = f"{folder}/large.db"
     records = data / "historical50k" / "records.csv.gz"
     arguments = ("--id", "record_id", "--ignore", "cluster_id", "--refine", "0")
@@ -76,17 +83,49 @@ def large(data: Path, folder: str) -> dict[str, Any]:
     results["found"] = time.perf_counter() - began
     kb.together(*list(kb.entity(some).fragments)[:1] * 2)
     results["posterior"] = time.perf_counter() - began
-    times = []
-    for k in range(300):
-        row = {"id": f"new {k}", "first_name": "john", "surname": f"smith{k % 7}"}
-        row["dob"] = f"18{k % 90 + 10}-05-01"
-        start = time.perf_counter()
-        kb.add([row])
-        times.append(time.perf_counter() - start)
-    results["single_median"], results["single_p99"] = statistics.median(times), sorted(times)[297]
+    # The first ones fetch what their neighbours say; later ones find it there.
+    for name, first in (("single", 0), ("single_warm", FEW)):
+        results |= timed(
+            name, [lambda k=k: kb.add([one(k) | {"id": f"new {k}"}]) for k in range(first, first + FEW)]
+        )
+    for name in ("match", "match_warm"):
+        results |= timed(name, [lambda row=row: kb.match(row) for row in some_of(records)])
+    results |= timed("transaction", transactions(f"{folder}/bare.db"))
     stats = kb.stats()
     kb.close()
     return results | {"records": stats["fragments"], "bytes_per_record": stats["bytes per fragment"]}
+
+
+def one(k: int) -> dict[str, Any]:
+    """A record that many others are like."""
+    return {"first_name": "john", "surname": f"smith{k % 7}", "dob": f"18{k % 90 + 10}-05-01"}
+
+
+def some_of(records: Path) -> list[dict[str, Any]]:
+    """Some records of a file, drawn at random, without their ids and the answer."""
+    with gzip.open(records, "rt") as file:
+        rows = list(csv.DictReader(file))
+    chosen = random.Random(0).sample(rows, FEW)
+    return [{name: row[name] for name in row if name not in ("record_id", "cluster_id")} for row in chosen]
+
+
+def transactions(path: str) -> list[Callable[[], object]]:
+    """Bare transactions of SQLite that are as durable: the floor."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.executescript(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE bare (body BLOB)"
+    )
+    return [lambda: connection.execute("INSERT INTO bare VALUES (zeroblob(2000))")] * FEW
+
+
+def timed(name: str, calls: list[Callable[[], object]]) -> dict[str, float]:
+    """Median and 99 % of the seconds that calls take, each by itself."""
+    times = []
+    for call in calls:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return {f"{name}_median": statistics.median(times), f"{name}_p99": sorted(times)[int(0.99 * len(times))]}
 
 
 def main() -> None:

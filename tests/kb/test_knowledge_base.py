@@ -141,27 +141,32 @@ def test_any_batching_gives_the_same(url, tmp_path):
 
 def test_what_fragments_have_touched_is_looked_at_again(url, monkeypatch):
     """After every so many fragments, however they are batched; it never makes the posterior worse."""
-    seen, refine = [], Clustering.refine
+    seen, look_again = [], Clustering.look_again
 
-    def spy(clustering, after=None, most=None, **more):
+    def spy(clustering, after, most):
         seen.append((len(clustering.present), after, most))
-        before = clustering.posterior.log_density()
-        outcome = refine(clustering, after, most, **more)
+        before, steps = clustering.posterior.log_density(), clustering.engine.diagnostics.steps
+        outcome = look_again(clustering, after, most)
         assert clustering.posterior.log_density() >= before - 1e-9
+        assert clustering.engine.diagnostics.steps - steps <= 2 * most
         return outcome
 
-    monkeypatch.setattr(Clustering, "refine", spy)
+    refined, refine = [], Clustering.refine
+    monkeypatch.setattr(
+        Clustering, "refine", lambda *given, **more: refined.append(more) or refine(*given, **more)
+    )
+    monkeypatch.setattr(Clustering, "look_again", spy)
     monkeypatch.setattr(ingest, "STRIDE", 20)
     with partita.kb.open(url) as kb:
         kb.add(ROWS[:25])
         kb.add(ROWS[25:], batch=7)
-        most = ingest.REPLAYED
+        most = ingest.LOOKED_AT
         assert seen == [(20, 0, most), (40, 20, most), (60, 40, most)]
         kb.relearn()
-        assert seen[3:] == [(60, None, most)]
+        assert (len(seen), refined) == (3, [{"most": ingest.REPLAYED}])
         kb.add([{**ROWS[0], "properties": {"name": ["Ada"]}}])  # a new version has a number of its own
         kb.add([{"id": f"g{k}", "properties": {"name": [f"Nobody {k}"]}} for k in range(19)])
-        assert seen[4:] == [(79, 60, most)]
+        assert seen[3:] == [(79, 60, most)]
 
 
 def test_adding_again_changes_nothing(kb):

@@ -181,11 +181,33 @@ class Clustering:
     ) -> Outcome:
         """One sweep of refinement: of all, or of what fragments with numbers ``after`` one have touched.
 
+
         Replays have ``most`` observations at most, if that is given. ``progress`` is told of the subproblems.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         present = engine.present
         refine(engine, None if after is None else present[self.numbers[present] > after], most, progress)
+        return self.rename(changed_since(engine.state, before)[0])
+
+    def look_again(self, after: int, most: int) -> Outcome:
+        """Refine what fragments with numbers ``after`` one have touched.
+
+        No replay has more than ``most`` fragments, and once so many have been observed again it ends: so there are
+        at most twice as many.
+        """
+        engine, before = self.engine, int(n_changes(self.engine.state))
+        first = int(np.searchsorted(self.numbers, after, side="right"))
+        looked_at: set[int] = set()
+        left = most
+        for x in range(first, len(self.numbers)):
+            if left < 2:  # nothing can be replayed
+                break
+            if self.entity[x] == NOBODY or engine.subproblem_of(x) in looked_at:
+                continue
+            begun = engine.diagnostics.steps
+            refine(engine, np.array([x]), left)
+            looked_at.add(engine.subproblem_of(x))
+            left -= engine.diagnostics.steps - begun
         return self.rename(changed_since(engine.state, before)[0])
 
     def rename(self, slots: Integers) -> Outcome:

@@ -34,9 +34,10 @@ from partita.models.records.schema import unlearnt
 
 ENOUGH = 50_000  # fragments, at most, that the first model is learnt from
 GROWTH = 3  # how many times more fragments there must be for the model to be learnt anew
-STRIDE = 20  # fragments after which what they have touched is looked at again
+STRIDE = 5  # fragments after which what they have touched is looked at again
+LOOKED_AT = 60  # fragments, at most, that are observed again then
+REPLAYED = 100  # fragments, at most, of a subproblem that is looked at again when the model is learnt anew
 UNREFINED = "unrefined"  # what is to be refined yet, as the store has it
-REPLAYED = 100  # fragments, at most, that are looked at again at a time
 
 Numbered = list[tuple[int, Fragment]]  # fragments with their numbers
 
@@ -157,12 +158,12 @@ def look_again(session: Session, journal: Journal, after: int) -> None:
     """Refine what the fragments with numbers ``after`` one have touched.
 
     It happens at fixed numbers, so that any batching gives the same. Each subproblem that was touched is replayed
-    twice at most, with REPLAYED fragments at most, so a fragment costs no more than 2·REPLAYED steps beyond its own;
-    and when the model is learnt anew, all are replayed once more. A language model would have to be asked for all
-    of them, so there it is left to ``refine``.
+    alone and with its neighbour, in order, until LOOKED_AT fragments have been observed again: so that no fragment,
+    even one that comes by itself, waits long. A language model would have to be asked for all of them, so there it is
+    left to ``refine``.
     """
     if session.live.network is None:
-        journal.record(session.live.refine(after, REPLAYED), refined=True)
+        journal.record(session.live.look_again(after, LOOKED_AT), refined=True)
 
 
 def observed(

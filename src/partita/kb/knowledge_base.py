@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from partita._core.checks import whole
 from partita._core.progress import Report
-from partita.kb import ingest, judgements
+from partita.kb import ingest, judgements, matching
 from partita.kb.columns import missing_in
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
@@ -28,6 +28,7 @@ from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
 from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
+from partita.kb.queries.match import Match, Matched
 from partita.kb.queries.questions import questions
 from partita.kb.queries.rows import Row, rows
 from partita.kb.queries.search import search
@@ -105,7 +106,7 @@ class KnowledgeBase:
         A fragment whose id is known already is passed over if it says the same, else it replaces the one
         before. If something is refused, the batches before it are in. The first call also learns the model,
         from all it is given; give it enough to learn from. After that any batching gives the same result.
-        After every twenty fragments what these have touched is refined, at a bounded cost.
+        After every five fragments what these have touched is refined, at a bounded cost.
 
         Parameters
         ----------
@@ -356,6 +357,31 @@ class KnowledgeBase:
         """
         with self._session.asking() as (connection, clustering):
             return explain(connection, clustering, a, b)
+
+    def match(self, record: Any, limit: int = 5) -> list[Match]:
+        """Where a record would go if it were added: entities, or a new one, the most probable first.
+
+        Nothing is added, and nothing changes. Judgements do not concern a record that is not in yet.
+
+        Parameters
+        ----------
+        record : mapping or Fragment
+            As :meth:`add` takes it. Its id does not matter.
+        limit : int
+            How many places at most.
+
+        Returns
+        -------
+        list of Match
+            Each with the ``entity``, or "new", its ``name``, the ``probability``, and as ``steps`` the evidence against
+            being new, attribute by attribute, in nats. They sum to ``log_odds``.
+        """
+        [found] = matching.match_all(self._session, [record], limit)
+        return found.matches
+
+    def match_all(self, records: Any, limit: int = 5) -> Iterator[Matched]:
+        """:meth:`match` for many records, whatever :meth:`add` takes; each is asked for by itself."""
+        return matching.match_all(self._session, records, limit)
 
     def uncertain(self, limit: int = 10) -> list[Any]:
         """The questions worth a human's time: those whose answers are expected to remove most errors."""

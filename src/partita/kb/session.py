@@ -128,6 +128,8 @@ class Session:
 
     def is_learnt(self) -> bool:
         """Whether the store has a model, learnt by this process or another."""
+        if self.clustering is not None:  # a model is never lost again
+            return True
         with self.store.reading() as connection:
             return bool(get(connection, "settings")["learnt_from"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,10 +18,12 @@ from partita.kb.store.fragments import ids_of as ids_of  # for explain and quest
 from partita.kb.store.fragments import no_fragment
 from partita.kb.store.fragments import numbers_of as numbers_of
 from partita.kb.store.judgements import sides_of
+from partita.kb.store.statements import Lookup
 from partita.models.records.fragments import as_text
 
 ENTITIES = "E"  # what their ids begin with
 PAGE = 500  # entities that are read at a time
+NAMES = Lookup(select(tables.entities.c.number, tables.entities.c.name), tables.entities.c.number)
 
 
 class Answer:
@@ -111,6 +113,11 @@ class Judgement(Answer):
 def entity_id(number: int | None) -> str | None:
     """The id of an entity."""
     return None if number is None else f"{ENTITIES}{number}"
+
+
+def names_of(connection: Connection, numbers: Iterable[int]) -> dict[int, str | None]:
+    """What entities are called, by number."""
+    return dict(NAMES(connection, numbers))
 
 
 def entity_number(connection: Connection, id: str) -> int:

@@ -15,11 +15,23 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, create_engine, delete, event, insert, inspect, select, text, update
+from sqlalchemy import (
+    Connection,
+    Table,
+    bindparam,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from partita.kb.store import tables
+from partita.kb.store.statements import execute, fetch
 from partita.kb.store.tables import about
 
 PATIENCE = 30  # seconds that a writer waits for another
@@ -99,6 +111,8 @@ class Store:
             raise StoreError(f"{self.name}: {explanation(str(error.orig))}") from error
         except SQLAlchemyError as error:
             raise StoreError(f"{self.name}: {error}") from error
+        except self._engine.dialect.loaded_dbapi.Error as error:  # of a statement that was sent as it is
+            raise StoreError(f"{self.name}: {explanation(str(error))}") from error
 
     def close(self) -> None:
         """Give all connections back."""
@@ -225,22 +239,25 @@ def prepare(connection: Connection) -> None:
 # ---------------------------------------------------------------------- pieces
 
 
+PIECE = select(about.c.body, about.c.checksum).where(about.c.name == bindparam("which"))
+NEW_PIECE = update(about).where(about.c.name == bindparam("which"))
+
+
 def put(connection: Connection, name: str, value: Any) -> None:
     """Keep something that JSON can hold under a name."""
     body = zlib.compress(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), 1)
     values = {"body": body, "checksum": checksum(body)}
     # In place, so that whoever waits for a lock on the row gets it.
-    if not connection.execute(update(about).where(about.c.name == name).values(values)).rowcount:
-        connection.execute(insert(about), {"name": name} | values)
+    if not execute(connection, NEW_PIECE, [values | {"which": name}], tuple(values)):
+        execute(connection, about, [{"name": name} | values])
 
 
 def get(connection: Connection, name: str, default: Any = None) -> Any:
     """What :func:`put` has kept."""
-    row = connection.execute(select(about.c.body, about.c.checksum).where(about.c.name == name)).first()
-    if row is None:
-        return default
-    check(row.body, row.checksum, f"its {name}")
-    return json.loads(zlib.decompress(row.body).decode("utf-8", "surrogatepass"))
+    for body, kept in fetch(connection, PIECE, which=name):
+        check(body, kept, f"its {name}")
+        return json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
+    return default
 
 
 def checksum(body: bytes, *others: int) -> int:
@@ -255,15 +272,8 @@ def check(body: bytes, kept: int, what: str, *others: int) -> None:
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows, if there are any."""
-    if rows:
-        connection.execute(insert(table), rows)
-
-
-def delete_all(connection: Connection, column: Any, values: Iterable[Any]) -> None:
-    """Delete the rows that have one of some values in a column."""
-    for some in batches(values):
-        connection.execute(delete(column.table).where(column.in_(some)))
+    """Insert rows, if there are any; all have the same columns."""
+    execute(connection, table, rows)
 
 
 def batches(values: Iterable[Any]) -> Iterator[list[Any]]:

@@ -16,12 +16,18 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from partita._core.typing import Integers
 from partita.kb.fragments import Fragment
 from partita.kb.store.database import insert_all, select_all
+from partita.kb.store.statements import Lookup, fetch_one
 from partita.kb.store.tables import fragments, present, said, words
 from partita.models.records.folding import NOTHING, words_of
 from partita.models.records.fragments import as_text
 
 LONGEST = 100  # characters of a word that are kept
 WORDS = 1000  # words of a fragment that are kept
+
+KNOWN = Lookup(select(fragments.c.id, fragments.c.number, fragments.c.digest).where(present), fragments.c.id)
+ID = Lookup(select(fragments.c.number, fragments.c.id), fragments.c.number)
+SAID = Lookup(select(fragments.c.number, fragments.c.properties), fragments.c.number)
+LAST = select(func.max(fragments.c.number))
 
 
 class Known(NamedTuple):
@@ -36,9 +42,7 @@ class Known(NamedTuple):
 
 def known(connection: Connection, ids: Iterable[str]) -> dict[str, Known]:
     """Those of some fragments that are present, by id."""
-    query = select(fragments.c.id, fragments.c.number, fragments.c.digest).where(present)
-    rows = select_all(connection, query, fragments.c.id, ids)
-    return {row.id: Known(row.number, row.digest) for row in rows}
+    return {id: Known(number, digest) for id, number, digest in KNOWN(connection, ids)}
 
 
 def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
@@ -68,9 +72,7 @@ def no_fragment(connection: Connection, id: str) -> str:
 
 def ids_of(connection: Connection, numbers: Integers) -> dict[int, str]:
     """The ids of fragments, by number."""
-    query = select(fragments.c.id, fragments.c.number)
-    rows = select_all(connection, query, fragments.c.number, numbers.tolist())
-    return {int(row.number): row.id for row in rows}
+    return dict(ID(connection, numbers.tolist()))
 
 
 def present_ids(connection: Connection) -> list[str]:
@@ -107,15 +109,13 @@ def of_sources(connection: Connection, sources: Collection[str | None]) -> list[
 
 def properties_of(connection: Connection, numbers: Sequence[int]) -> list[dict[str, list[Any]]]:
     """What fragments say, in the order of the numbers given; KeyError, TypeError or ValueError if damaged."""
-    query = select(fragments.c.number, fragments.c.properties)
-    rows = select_all(connection, query, fragments.c.number, numbers)
-    found = {row.number: row.properties for row in rows}
+    found = dict(SAID(connection, numbers))
     return [json.loads(found[number]) for number in numbers]
 
 
 def last_number(connection: Connection) -> int:
     """The highest number that any fragment has had."""
-    return connection.scalar(select(func.max(fragments.c.number))) or 0
+    return fetch_one(connection, LAST) or 0
 
 
 # ---------------------------------------------------------------------- writing

@@ -21,13 +21,20 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.names import Given, best_name
-from partita.kb.store.database import delete_all, insert_all
+from partita.kb.store.database import insert_all
 from partita.kb.store.erasing import NAMES, NAMING
 from partita.kb.store.fragments import ids_of
+from partita.kb.store.statements import Deletion, execute, fetch_one
 from partita.kb.store.tables import entities, events, members
 
 DIGITS = 4  # of probabilities
 WAYS = 3  # of naming entities that an event tells
+
+LAST = select(func.max(events.c.number))
+NOW = (members.c.fragment == bindparam("number"), members.c.until.is_(None))
+ENDED = update(members).where(*NOW).values(until=bindparam("moment"))
+SURER = update(members).where(*NOW).values(probability=bindparam("sure"))
+DELETE = Deletion(entities.c.number)
 
 
 @dataclass
@@ -130,7 +137,7 @@ class Journal:
     def __init__(
         self, connection: Connection, register: Register, names_of: Callable[[int], list[Given]]
     ) -> None:
-        self.next_event = (connection.scalar(select(func.max(events.c.number))) or 0) + 1
+        self.next_event = (fetch_one(connection, LAST) or 0) + 1
         self.at = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._connection, self._register, self._names_of = connection, register, names_of
         self._events: list[dict[str, Any]] = []
@@ -290,25 +297,17 @@ class Journal:
         """Write everything; ``probabilities``, by fragment, are those of memberships that have changed."""
         connection = self._connection
         insert_all(connection, events, self._rows())
-        if self._ended:
-            ended = update(members).where(
-                members.c.fragment == bindparam("number"), members.c.until.is_(None)
-            )
-            rows = [{"number": number, "moment": moment} for number, moment in self._ended.items()]
-            connection.execute(ended.values(until=bindparam("moment")), rows)
+        rows = [{"number": number, "moment": moment} for number, moment in self._ended.items()]
+        execute(connection, ENDED, rows, ())
         present = [
             {"fragment": number, "entity": entity, "since": since, "until": None}
             | {"probability": probabilities.pop(number, 1.0)}
             for number, (entity, since) in self._open.items()
         ]
         insert_all(connection, members, self._past + present)
-        if probabilities:
-            surer = update(members).where(
-                members.c.fragment == bindparam("number"), members.c.until.is_(None)
-            )
-            changes = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
-            connection.execute(surer.values(probability=bindparam("sure")), changes)
-        delete_all(connection, entities.c.number, self._touched)
+        surer = [{"number": number, "sure": sure} for number, sure in probabilities.items()]
+        execute(connection, SURER, surer, ())
+        DELETE(connection, self._touched)
         insert_all(connection, entities, [self._row(entity) for entity in sorted(self._touched)])
         for entity in self._touched:
             if self._register[entity].ended is not None:

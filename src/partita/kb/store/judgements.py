@@ -17,6 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from partita.kb.store.database import check, checksum, insert_all, select_all
 from partita.kb.store.fragments import numbers_of
+from partita.kb.store.statements import fetch_one
 from partita.kb.store.tables import judged, judgements, undoing
 
 KINDS = {
@@ -28,6 +29,10 @@ KINDS = {
 
 Pairs = list[tuple[int, int]]
 Cuts = list[list[list[int]]]  # of each the fragments on its sides
+
+
+STANDING = select(judgements).where(judgements.c.undone_at.is_(None)).order_by(judgements.c.number)
+ANY = select(judgements.c.number).where(judgements.c.undone_at.is_(None)).limit(1)
 
 
 class Standing(NamedTuple):
@@ -48,11 +53,12 @@ class Standing(NamedTuple):
 
 def standing(connection: Connection, among: Iterable[int] | None = None) -> list[Standing]:
     """The judgements that count, in order; only those of certain numbers, if these are given."""
-    query = select(judgements).where(judgements.c.undone_at.is_(None)).order_by(judgements.c.number)
+    if fetch_one(connection, ANY) is None:  # as is usual, and asked for each fragment that comes alone
+        return []
     if among is None:
-        rows = list(connection.execute(query))
+        rows = list(connection.execute(STANDING))
     else:
-        rows = select_all(connection, query, judgements.c.number, sorted(among))
+        rows = select_all(connection, STANDING, judgements.c.number, sorted(among))
     sides = sides_of(connection, [row.number for row in rows])
     return [
         Standing(row.number, row.kind, row.first, row.second, row.user, sides[row.number]) for row in rows

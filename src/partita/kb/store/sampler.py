@@ -10,7 +10,10 @@ from sqlalchemy import Connection, select
 
 from partita.kb.clustering import VERSION, Clustering, Numbers, Subproblem
 from partita.kb.store import tables
-from partita.kb.store.database import StoreError, check, checksum, delete_all, get, insert_all, put
+from partita.kb.store.database import StoreError, check, checksum, get, insert_all, put
+from partita.kb.store.statements import Deletion
+
+DELETE = Deletion(tables.subproblems.c.slot)
 
 
 def load(
@@ -40,7 +43,7 @@ def load(
 def save(connection: Connection, clustering: Clustering) -> None:
     """Write what has changed since it was last saved."""
     changed, freed = clustering.unsaved()
-    delete_all(connection, tables.subproblems.c.slot, [*freed, *(each.slot for each in changed)])
+    DELETE(connection, [*freed, *(each.slot for each in changed)])
     insert_all(connection, tables.subproblems, [row_of(each) for each in changed])
     put(connection, "sampler", clustering.to_numbers()._asdict())
 

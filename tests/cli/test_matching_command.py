@@ -1,0 +1,103 @@
+"""partita match: records in words, as JSON and in files; tables out; nothing added."""
+
+import csv
+import json
+import shutil
+
+import pytest
+
+from tests.cli.test_kb_commands import CONTACTS, lines, refused, run
+
+NEW = """\
+id,name,email,phone,city
+a,Thomas Okafor,t.okafor@lumen.example,,Chicago
+a,Anna Schmidt,,+49 555 0177,Berlin
+,Grace Hopper,grace@navy.example,,Arlington
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    made = tmp_path_factory.mktemp("match")
+    (made / "contacts.csv").write_text(CONTACTS, encoding="utf-8")
+    (made / "new.csv").write_text(NEW, encoding="utf-8")
+    run("build", made / "contacts.csv", "-o", made / "kb.db", "--ignore", "person", "--refine", 1)
+    return made
+
+
+@pytest.fixture
+def folder(built, tmp_path):
+    for name in ("kb.db", "new.csv"):
+        shutil.copy(built / name, tmp_path)
+    return tmp_path
+
+
+def test_a_record_in_words(folder):
+    [in_words] = lines(
+        "match", folder / "kb.db", "name=Tom Okafor", "city=Chicago", "email=t.okafor@lumen.example"
+    )
+    said = {"name": "Tom Okafor", "city": ["Chicago"], "email": "t.okafor@lumen.example"}
+    [as_json] = lines("match", folder / "kb.db", json.dumps(said))
+    assert in_words == as_json
+    assert in_words["record"] is None
+    best = in_words["matches"][0]
+    assert "7" in [
+        id for e in lines("entities", folder / "kb.db") if e["id"] == best["entity"] for id in e["fragments"]
+    ]
+    text = run("match", folder / "kb.db", "name=Tom Okafor", "city=Chicago", "email=t.okafor@lumen.example")
+    assert text.splitlines()[2].split()[0] == best["entity"]
+    assert "email +" in text
+
+
+def test_several_values_and_equals_signs(folder):
+    [found] = lines("match", folder / "kb.db", "name=John=Smith", "name=John Smith", "--limit", 1)
+    assert found["matches"][0]["steps"][1:]
+    [step] = [step for step in found["matches"][0]["steps"] if step["attribute"] == "name"]
+    assert step["record"] == ["John=Smith", "John Smith"]
+
+
+def test_a_file_in_and_out(folder):
+    before = (folder / "kb.db").read_bytes()
+    assert "rows written" in run("match", folder / "kb.db", folder / "new.csv", "-o", folder / "matches.csv")
+    with (folder / "matches.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    firsts = [row for row in rows if row["rank"] == "1"]
+    assert [(row["row"], row["record"]) for row in firsts] == [("1", "a"), ("2", "a"), ("3", "")]
+    assert firsts[2]["entity"] == "new"
+    named = {row["row"]: row["name"] for row in firsts}
+    assert named == {"1": "Thomas Okafor", "2": "Anna Schmidt", "3": ""}
+    for row in rows:
+        total = sum(json.loads(row["evidence"]).values())
+        assert total == pytest.approx(float(row["log_odds"]))
+    run("match", folder / "kb.db", folder / "new.csv", "--limit", 1, "-o", folder / "best.jsonl")
+    best = [json.loads(line) for line in (folder / "best.jsonl").read_text().splitlines()]
+    assert [row["entity"] for row in best] == [row["entity"] for row in firsts]
+    assert (folder / "kb.db").read_bytes() == before
+
+
+def test_standard_input_and_text(folder):
+    found = lines("match", folder / "kb.db", "-", input=NEW)
+    assert [(each["row"], each["record"]) for each in found] == [(1, "a"), (2, "a"), (3, None)]
+    text = run("match", folder / "kb.db", folder / "new.csv")
+    assert "row 3" in text
+    assert "Anna Schmidt" in text
+
+
+def test_mistakes(folder):
+    kb = folder / "kb.db"
+    assert "no file nosuch.csv" in refused("match", kb, "nosuch.csv")
+    assert "no attribute=value" in refused("match", kb, "name=A", folder / "new.csv")
+    assert "cannot be read as JSON" in refused("match", kb, '{"name": ')
+    assert "no property says anything" in refused("match", kb, "name=")
+    assert "no field 'nosuch'" in refused("match", kb, folder / "new.csv", "--id", "nosuch", "--json")
+    assert "not a mapping" in refused("match", kb, '{"name": {"a": 1}}')
+    assert "is data, not a knowledge base" in refused("match", folder / "new.csv", "name=A")
+
+
+def test_an_attribute_misspelt_is_noted(folder):
+    from tests.cli.test_kb_commands import invoke
+
+    found = invoke("match", folder / "kb.db", "naem=Ada")
+    assert found.exit_code == 0
+    assert "no attribute 'naem'" in found.stderr
+    assert "did you mean 'name'?" in found.stderr
