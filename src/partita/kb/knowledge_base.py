@@ -25,6 +25,7 @@ from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
+from partita.kb.queries.mistakes import Mistaken, worst
 from partita.kb.queries.questions import questions
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
@@ -281,9 +282,18 @@ class KnowledgeBase:
             return posterior.sample(connection, clustering, n, random_state)
 
     def evaluate(self, truth: Mapping[str, Any], loss: str = "map") -> dict[str, float]:
-        """How good the clustering is, against the true entities of some fragments, by id."""
+        """How good the clustering is, against the true entities of some fragments, by id.
+
+        Precision, recall and F1 are B-cubed, means over fragments; ``harmonic f1`` is 2PR/(P + R) of these, which
+        others report. Those of pairs follow, and how far probabilities are off.
+        """
         with self._session.asking() as (connection, clustering):
             return evaluate(connection, clustering, truth, loss)
+
+    def worst(self, truth: Mapping[str, Any], limit: int = 10) -> list[Mistaken]:
+        """The entities that are most wrong, against the true entities of some fragments, and what is wrong in them."""
+        with self._session.asking() as (connection, clustering):
+            return worst(connection, clustering, truth, whole("limit", limit, 0))
 
     def reliability(self, truth: Mapping[str, Any], n_bins: int = 10) -> Calibration | None:
         """How probabilities compare with the truth, in bins; None if no pair with known truth was ever unsure."""
