@@ -196,6 +196,22 @@ def test_refine_and_relearn(kb):
     assert document("relearn", kb)["entities"] > 3
 
 
+def test_relearn_from_known_matches(kb, data, tmp_path):
+    found = document("relearn", kb, "--labels", data, "--label", "person")
+    assert (found["labels"], found["unknown"], found["judgements"]) == (15, 0, 0)
+    run("confirm", kb, 1, 2)
+    assert "Learnt anew with 1 judgement and 15 known matches; " in run("relearn", kb)
+    truth = tmp_path / "truth.csv"
+    truth.write_text("key,is\n1,A\n3,A\n99,B\n", encoding="utf-8")
+    command = ("relearn", kb, "--labels", truth, "--id", "key", "--label", "is")
+    assert "with 1 judgement and 2 known matches (1 labelled id is of no fragment)" in run(*command)
+    run("separate", kb, 1, 3)
+    assert "but judgement 2 says that they are different" in refused(*command)
+    assert "there is no field 'who'; name one of 'key', 'is' with --label" in refused(*command[:-1], "who")
+    assert "known match" not in run("relearn", kb, "--no-labels")
+    assert "do not go together" in refused(*command, "--no-labels", code=2)
+
+
 # ---------------------------------------------------------------------- asking
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
+from partita.cli.checking import Label, Truth, read_truth
 from partita.cli.input import Input
 from partita.cli.opening import PARTICLES, new_or_opened, opened, read_schema
 from partita.cli.output import answered, print_json, progress, refuse, refusing
@@ -173,11 +174,25 @@ def relearn(
             show_default=False,
         ),
     ] = None,
+    labels: Truth = None,
+    id: args.Id = None,
+    label: Label = None,
+    format: args.InputFormat = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Forget the labels that were given before.")
+    ] = False,
     json: args.Json = False,
 ) -> None:
-    """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids."""
+    """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids.
+
+    What was judged of fragments teaches, and so do known matches (--labels), which are kept for the next time. These
+    teach and do not bind: confirm and separate say what must hold.
+    """
+    if labels is not None and no_labels:
+        raise typer.BadParameter("--labels and --no-labels do not go together")
     with opened(kb) as base:
-        report = relearn_all(base, None if schema is None else read_schema(schema), model)
+        known = {} if no_labels else None if labels is None else read_truth(labels, id, label, format)
+        report = relearn_all(base, None if schema is None else read_schema(schema), model, known)
     print_relearnt(report, json)
 
 
@@ -203,14 +218,20 @@ def refine_all(base: KnowledgeBase, sweeps: int) -> None:
         base.refine(sweeps, progress=report)
 
 
-def relearn_all(base: KnowledgeBase, schema: str | None, model: str | None = None) -> dict[str, Any]:
+def relearn_all(
+    base: KnowledgeBase, schema: str | None, model: str | None = None, labels: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Relearn, and say what came of it."""
     stats = base.stats()
     if not stats["fragments"]:
         raise ValueError("the knowledge base is empty: there is nothing to learn from")
     with progress("learning", None):
-        base.relearn(schema, model=model)
-    return {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
+        taught = base.relearn(schema, model=model, labels=labels)
+    return {
+        **taught._asdict(),
+        "entities": base.stats()["entities"],
+        "events": counted(base, stats["events"]),
+    }
 
 
 def print_relearnt(report: dict[str, Any], json: bool) -> None:
@@ -218,7 +239,19 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
     if json:
         print_json(report)
     else:
-        typer.echo(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
+        changes = changes_in_words(report["events"])
+        typer.echo(f"Learnt anew{teachers_in_words(report)}; {changes}. {report['entities']:,} entities.")
+
+
+def teachers_in_words(report: dict[str, Any]) -> str:
+    """What was learnt from beside what fragments say, and which labels could not be used."""
+    judgements, labels, unknown = (report.get(name, 0) for name in ("judgements", "labels", "unknown"))
+    parts = [f"{judgements:,} judgement{'s' if judgements > 1 else ''}"] if judgements else []
+    parts += [f"{labels:,} known match{'es' if labels > 1 else ''}"] if labels else []
+    beside = (
+        f" ({unknown:,} labelled id{' is' if unknown == 1 else 's are'} of no fragment)" if unknown else ""
+    )
+    return (f" with {' and '.join(parts)}" if parts else "") + beside
 
 
 def diagnosed(base: KnowledgeBase, wanted: bool, json: bool) -> dict[str, Any]:

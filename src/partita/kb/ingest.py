@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partita._core.checks import whole
-from partita.kb import judgements
+from partita.kb import judgements, labels
 from partita.kb.clustering import Clustering, Outcome
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
@@ -182,6 +182,7 @@ def remove(session: Session, ids: Iterable[str]) -> None:
             outcome = withdraw(session, journal, id, number)
             journal.foresee(outcome)
             journal.hidden |= erasing.erase(session.connection, id, session.names.given_by)
+            labels.forget(session.connection, [id])
             journal.record(outcome, id)
 
 
@@ -210,7 +211,9 @@ def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> 
         progress(sweep + 1)
 
 
-def relearn(session: Session, schema: str | None, model: str | None) -> None:
+def relearn(
+    session: Session, schema: str | None, model: str | None, known: Mapping[str, Any] | None
+) -> labels.Taught:
     """See :meth:`KnowledgeBase.relearn`."""
     if schema is not None:
         Record.from_toml(schema)  # which is refused, if it is none, before anything is done
@@ -219,15 +222,19 @@ def relearn(session: Session, schema: str | None, model: str | None) -> None:
         if not session.n_present:
             raise ValueError(EMPTY)
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
+        if known is not None:
+            labels.keep(session.connection, known)
         learn_anew(session, journal)
+        return labels.taught(session.connection)
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
-    """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
+    """Learn the model from all that is known, and cluster all fragments again; entities keep their numbers."""
     old = session.live
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
-    new = session.learn([fragment.properties for fragment in given], judged)
+    known = labels.labels_of(session.connection, [fragment.id for fragment in given])
+    new = session.learn([fragment.properties for fragment in given], judged, known)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new, given)
     keys = [key for _, key in observed(new, numbers.tolist(), checked)]  # the way there does not matter

@@ -21,6 +21,7 @@ from partita._core.checks import whole
 from partita.kb import ingest, judgements
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
+from partita.kb.labels import Taught
 from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
@@ -115,11 +116,17 @@ class KnowledgeBase:
         """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
         ingest.refine(self._session, sweeps, progress)
 
-    def relearn(self, schema: str | None = None, *, model: str | None = None) -> None:
+    def relearn(
+        self,
+        schema: str | None = None,
+        *,
+        model: str | None = None,
+        labels: Mapping[str, Any] | None = None,
+    ) -> Taught:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
-        What was judged of fragments teaches, too. It also happens by itself, whenever there are three times as
-        many fragments as it was learnt from.
+        What was judged of fragments teaches, too, and so do known matches. It also happens by itself, whenever there
+        are three times as many fragments as it was learnt from.
 
         Parameters
         ----------
@@ -127,8 +134,17 @@ class KnowledgeBase:
             TOML, in place of what is inferred from the fragments.
         model : str, optional
             Another model to cluster with from now on, as in :func:`partita.kb.open`.
+        labels : mapping, optional
+            The true entities of some fragments, by id; ``{}`` forgets those that were given before. They teach, now
+            and whenever the model is learnt again, and do not bind: what must hold is for :meth:`confirm` and
+            :meth:`separate` to say.
+
+        Returns
+        -------
+        Taught
+            How many labels and judgements it was learnt from, and how many ids with a label no fragment has.
         """
-        ingest.relearn(self._session, schema, model)
+        return ingest.relearn(self._session, schema, model, labels)
 
     # ------------------------------------------------------------------ judgements
 

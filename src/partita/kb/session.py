@@ -178,14 +178,17 @@ class Session:
 
     # ------------------------------------------------------------------ changing the sampler as a whole
 
-    def learn(self, given: list[dict[str, Any]], pairs: Answers = ()) -> Clustering:
+    def learn(
+        self, given: list[dict[str, Any]], pairs: Answers = (), labels: Sequence[str | None] | None = None
+    ) -> Clustering:
         """Learn a model from what fragments say, and go on with an empty sampler that has it.
 
-        ``pairs`` are what is known of some of them, as in :meth:`Record.fit_prior`.
+        ``pairs`` and ``labels`` are what is known of some of them, as in :meth:`Record.fit_prior`.
         """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
-        model = (Record.from_toml(schema) if schema else Record.infer(given)).fit_prior(given, pairs=pairs)
+        inferred = Record.from_toml(schema) if schema else Record.infer(given)
+        model = inferred.fit_prior(given, labels, pairs=pairs)
         self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())
