@@ -10,7 +10,7 @@ This class only delegates: to :mod:`~partita.kb.ingest` what changes fragments, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations, islice, product
 from os import PathLike
@@ -27,7 +27,7 @@ from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
 from partita.kb.queries.mistakes import Mistaken, worst
-from partita.kb.queries.questions import questions
+from partita.kb.queries.questions import Question, expected_wrong_pairs, questions
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
 from partita.kb.session import open_session
@@ -271,16 +271,32 @@ class KnowledgeBase:
         with self._session.asking() as (connection, clustering):
             return explain(connection, clustering, *answers.two_fragments(connection, a, b))
 
-    def uncertain(self, limit: int = 10) -> list[Any]:
-        """The questions worth a human's time: those whose answers are expected to remove most errors."""
+    def uncertain(self, limit: int = 10, *, passed: Iterable[tuple[str, str]] = ()) -> list[Question]:
+        """The questions worth a human's time: those whose answers are expected to remove most errors.
+
+        Each is chosen as if those before it were answered. Large entities that nothing speaks against are asked
+        about, too, where they would come apart first.
+
+        Parameters
+        ----------
+        limit : int
+            How many at most.
+        passed : pairs of ids
+            Fragments of questions that are to be passed over, as if they were answered.
+        """
         with self._session.asking() as (connection, clustering):
             judged = {
                 frozenset(pair)
                 for row in standing(connection)
                 for one, other in combinations(row.sides, 2)
                 for pair in islice(product(one, other), JUDGED)
-            }
+            } | set(map(frozenset, passed))
             return questions(connection, clustering, judged, whole("limit", limit, 1))
+
+    def wrong_pairs(self) -> float:
+        """How many pairs of fragments are expected to be wrongly together, or wrongly apart, of those in doubt."""
+        with self._session.asking() as (_, clustering):
+            return expected_wrong_pairs(clustering)
 
     def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:
         """The probability that two fragments are of one entity; of two lists, a matrix."""
