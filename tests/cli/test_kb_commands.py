@@ -423,6 +423,45 @@ def test_questions_one_after_the_other(kb):
     assert invoke("uncertain", kb, "--ask", input="").exit_code == 0
 
 
+def test_a_conversation_goes_back_and_says_what_has_changed(kb):
+    before = {entity["id"]: entity["fragments"] for entity in lines("entities", kb)}
+    found = invoke("uncertain", kb, "--ask", input="b\ny\nb\ns\nb\nn\nq\n")
+    assert found.exit_code == 0
+    assert "There is nothing to go back to." in found.stderr
+    assert "Judgement 1 is undone." in found.stdout
+    assert re.search(r"Question 1 of (about|at most) \d+; \d+\.\d\d wrong pairs are expected\.", found.stderr)
+    assert found.stderr.count("Question 1 of") == 4
+    first = re.findall(r"^1\. Are (\S+) and (\S+) the same", found.stdout, re.M)
+    assert len(first) == 4
+    assert len(set(first)) == 1
+    assert re.search(r"Wrong pairs that are expected: \d+\.\d\d before, \d+\.\d\d now\.", found.stdout)
+    assert "1 answered; " in found.stderr
+    assert f"partita relearn {kb} learns from them" in found.stderr
+    assert [(row["kind"], row["undone_at"] is None) for row in lines("judgements", kb)] == [
+        ("confirm", False),
+        ("separate", True),
+    ]
+    run("undo", kb, 2)
+    assert {entity["id"]: entity["fragments"] for entity in lines("entities", kb)} == before
+
+
+def test_a_conversation_as_json(kb):
+    found = invoke("uncertain", kb, "--ask", "--json", input="y\nb\nu\nq\n")
+    said = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [one.get("kind") for one in said] == ["confirm", None, "unsure"]
+    assert said[1]["undone"] == said[0]["judgement"] == 1
+    assert said[1]["wrong_pairs"] == pytest.approx(said[2]["wrong_pairs"])
+    assert any(event["kind"] == "confirmed" for event in said[0]["events"])
+
+
+def test_skipped_questions_are_not_repeated(kb):
+    found = invoke("uncertain", kb, "--ask", input="s\n" * 20)
+    asked = re.findall(r"^\d+\. Are (\S+) and (\S+) the same", found.stdout, re.M)
+    assert len(set(map(frozenset, asked))) == len(asked) > 0
+    assert "Nothing answered." in found.stderr
+    assert lines("judgements", kb) == []
+
+
 def test_no_question_is_left_at_the_end(kb):
     for _ in range(20):
         if not run("uncertain", kb, "--limit", 1):
