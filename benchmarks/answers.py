@@ -1,8 +1,8 @@
 """How much answers teach: what 100 truthful answers do for what was not asked about.
 
-python -m benchmarks.answers [--half tuning | --sets …] [--most 500] [--answers 100] [--folds 2] [--data DIR]
+python -m benchmarks.answers [--half tuning | --sets …] [--most 300] [--answers 100] [--folds 2] [--data DIR]
 
-Whole clusters of each set, at most 500 records, make a knowledge base. Half of the true entities are never asked about:
+Whole clusters of each set, at most 300 records, make a knowledge base. Half of the true entities are never asked about:
 questions about a record of one are passed over. The 100 best of the others (``kb.uncertain``, one after the other) are
 answered with the truth, and the model is learnt again. All figures are of the half that was never asked about: B-cubed
 F1 of its records among themselves, the mean over records, and the calibration error of pairs of them. Then the halves
@@ -173,7 +173,7 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the sets")
     parser.add_argument("--half", choices=HALVES, help="all sets of it, instead of some of the tuning half")
     parser.add_argument("--sets", nargs="+", help="these alone, of whichever half")
-    parser.add_argument("--most", type=int, default=500, help="records of a set")
+    parser.add_argument("--most", type=int, default=300, help="records of a set")
     parser.add_argument("--answers", type=int, default=100, help="how many")
     parser.add_argument(
         "--folds", type=int, choices=(1, 2), default=2, help="whether the halves are exchanged"

@@ -1,4 +1,4 @@
-"""Run the commands of knowledge-base.md and diagnose.md again, and put what they print now into the pages.
+"""Run the commands of these pages again, and put what they print now into the pages.
 
 Run it when what they print has changed: ``python docs/run_commands.py``, or with the names of pages for these alone.
 Read the text around it afterwards.
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGES = ("knowledge-base.md", "diagnose.md")
+PAGES = ("knowledge-base.md", "diagnose.md", "questions.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 DATA = re.compile(r"^(?:cat > contacts.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
 START = (

@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
@@ -188,7 +189,8 @@ class Session:
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
         inferred = Record.from_toml(schema) if schema else Record.infer(given)
-        model = inferred.fit_prior(given, labels, pairs=pairs)
+        codes = None if labels is None else np.array(labels, object)
+        model = inferred.fit_prior(given, codes, pairs=pairs)
         self.settings = self.settings | {"learnt_from": len(given), "network": network}
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())
