@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGES = ("knowledge-base.md", "daily-files.md", "diagnose.md", "looking.md")
+PAGES = ("knowledge-base.md", "daily-files.md", "diagnose.md", "looking.md", "questions.md")
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 DATA = re.compile(r"^(?:cat > [\w-]+\.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
 START = (

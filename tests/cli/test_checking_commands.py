@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -72,7 +73,12 @@ def test_evaluate(folder, tmp_path):
     assert len(found["reliability"]) == 5
     assert sum(row["pairs"] for row in found["reliability"]) > 100
     assert all((row["frequency"] is None) == (row["pairs"] == 0) for row in found["reliability"])
+    p, r = found["precision"], found["recall"]
+    assert found["harmonic f1"] == pytest.approx(2 * p * r / (p + r))
     text = run("evaluate", kb, "--labels", rows)
+    assert re.search(rf"F1, mean over fragments +{found['f1']:.4f}\n", text)
+    assert re.search(rf"F1, harmonic: 2PR/\(P\+R\) +{found['harmonic f1']:.4f}\n", text)
+    assert re.search(rf"F1 of pairs +{found['pair f1']:.4f}\n", text)
     assert "pairs held for certain" in text
     assert "90–100 %" in text
     assert "name one file" in refused("evaluate", kb, code=2)
@@ -80,3 +86,24 @@ def test_evaluate(folder, tmp_path):
     truth = tmp_path / "truth.jsonl"
     truth.write_text('{"id": "0-0", "entity": "a"}\n{"id": "0-0", "entity": "b"}\n', encoding="utf-8")
     assert "two true entities" in refused("evaluate", kb, "--labels", truth)
+
+
+def test_evaluate_says_what_is_wrong(folder, tmp_path):
+    """Truth by which two entities should be one, and one should be two."""
+    kb, truth = folder / "kb.db", tmp_path / "truth.csv"
+    truth.write_text("id,entity\n0-0,A\n0-1,A\n1-0,A\n2-0,B\n2-1,C\n", encoding="utf-8")
+    found = document("evaluate", kb, truth)["worst"]
+    (spread,) = (one for one in found if one["missed"])
+    (mixed,) = (one for one in found if one["joined"])
+    assert spread["holds"] == {"A": ["0-0", "0-1"]}
+    assert spread["spread"]["A"][spread["entity"]] == 2
+    assert mixed["holds"] == {"B": ["2-0"], "C": ["2-1"]}
+    text = run("evaluate", kb, truth)
+    over = ", ".join(f"{entity} ({n})" for entity, n in spread["spread"]["A"].items())
+    assert f"A is spread over {over}\n" in text
+    assert "1 of B, 1 of C (joined wrongly)" in text
+    assert text.index("A is spread") < text.index("1 of B")
+    assert document("evaluate", kb, truth, "--worst", 1)["worst"] == [spread]
+    assert "wrong" not in run("evaluate", kb, truth, "--worst", 0)
+    truth.write_text("id,entity\n0-0,A\n1-0,B\n", encoding="utf-8")
+    assert "No entity is wrong" in run("evaluate", kb, truth)

@@ -196,6 +196,22 @@ def test_refine_and_relearn(kb):
     assert document("relearn", kb)["entities"] > 3
 
 
+def test_relearn_from_known_matches(kb, data, tmp_path):
+    found = document("relearn", kb, "--labels", data, "--label", "person")
+    assert (found["labels"], found["unknown"], found["judgements"]) == (15, 0, 0)
+    run("confirm", kb, 1, 2)
+    assert "Learnt anew with 1 judgement and 15 known matches; " in run("relearn", kb)
+    truth = tmp_path / "truth.csv"
+    truth.write_text("key,is\n1,A\n3,A\n99,B\n", encoding="utf-8")
+    command = ("relearn", kb, "--labels", truth, "--id", "key", "--label", "is")
+    assert "with 1 judgement and 2 known matches (1 labelled id is of no fragment)" in run(*command)
+    run("separate", kb, 1, 3)
+    assert "but judgement 2 says that they are different" in refused(*command)
+    assert "there is no field 'who'; name one of 'key', 'is' with --label" in refused(*command[:-1], "who")
+    assert "known match" not in run("relearn", kb, "--no-labels")
+    assert "do not go together" in refused(*command, "--no-labels", code=2)
+
+
 # ---------------------------------------------------------------------- asking
 
 
@@ -496,6 +512,45 @@ def test_questions_one_after_the_other(kb):
     if answers.stdout:  # one answer may have settled everything
         assert json.loads(answers.stdout)["kind"] == "unsure"
     assert invoke("uncertain", kb, "--ask", input="").exit_code == 0
+
+
+def test_a_conversation_goes_back_and_says_what_has_changed(kb):
+    before = {entity["id"]: entity["fragments"] for entity in lines("entities", kb)}
+    found = invoke("uncertain", kb, "--ask", input="b\ny\nb\ns\nb\nn\nq\n")
+    assert found.exit_code == 0
+    assert "There is nothing to go back to." in found.stderr
+    assert "Judgement 1 is undone." in found.stdout
+    assert re.search(r"Question 1 of (about|at most) \d+; \d+\.\d\d wrong pairs are expected\.", found.stderr)
+    assert found.stderr.count("Question 1 of") == 4
+    first = re.findall(r"^1\. Are (\S+) and (\S+) the same", found.stdout, re.M)
+    assert len(first) == 4
+    assert len(set(first)) == 1
+    assert re.search(r"Wrong pairs that are expected: \d+\.\d\d before, \d+\.\d\d now\.", found.stdout)
+    assert "1 answered; " in found.stderr
+    assert f"partita relearn {kb} learns from them" in found.stderr
+    assert [(row["kind"], row["undone_at"] is None) for row in lines("judgements", kb)] == [
+        ("confirm", False),
+        ("separate", True),
+    ]
+    run("undo", kb, 2)
+    assert {entity["id"]: entity["fragments"] for entity in lines("entities", kb)} == before
+
+
+def test_a_conversation_as_json(kb):
+    found = invoke("uncertain", kb, "--ask", "--json", input="y\nb\nu\nq\n")
+    said = [json.loads(line) for line in found.stdout.splitlines()]
+    assert [one.get("kind") for one in said] == ["confirm", None, "unsure"]
+    assert said[1]["undone"] == said[0]["judgement"] == 1
+    assert said[1]["wrong_pairs"] == pytest.approx(said[2]["wrong_pairs"])
+    assert any(event["kind"] == "confirmed" for event in said[0]["events"])
+
+
+def test_skipped_questions_are_not_repeated(kb):
+    found = invoke("uncertain", kb, "--ask", input="s\n" * 20)
+    asked = re.findall(r"^\d+\. Are (\S+) and (\S+) the same", found.stdout, re.M)
+    assert len(set(map(frozenset, asked))) == len(asked) > 0
+    assert "Nothing answered." in found.stderr
+    assert lines("judgements", kb) == []
 
 
 def test_no_question_is_left_at_the_end(kb):

@@ -2,10 +2,10 @@
 
 The modules: ``filling`` has the commands that put data into a knowledge base or take it out, ``asking`` those
 that read one, ``matching`` the one that asks where records would go, ``judging`` those with which a human corrects
-it, ``checking`` those that say how good it is, ``exporting`` those that write files, ``schema`` those about
-attributes, ``experiments`` and ``training`` those that need no knowledge base. What they share: ``arguments``,
-``input`` (files of data), ``opening`` (knowledge bases) and ``output`` (what is printed, errors, progress). What
-answers look like is in :mod:`partita.terminal`.
+it, ``questions`` the one that asks humans, ``checking`` those that say how good it is, ``exporting`` those that write
+files, ``schema`` those about attributes, ``experiments`` and ``training`` those that need no knowledge base. What
+they share: ``arguments``, ``input`` (files of data), ``columns`` (what is said of these), ``opening`` (knowledge
+bases), ``output`` (what is printed, errors) and ``progress``. What answers look like is in :mod:`partita.terminal`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,18 @@ from typing import Annotated
 import typer
 
 from partita import __version__
-from partita.cli import asking, checking, experiments, exporting, filling, judging, matching, schema, training
+from partita.cli import (
+    asking,
+    checking,
+    experiments,
+    exporting,
+    filling,
+    judging,
+    matching,
+    questions,
+    schema,
+    training,
+)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="rich")
 
@@ -56,7 +67,7 @@ PANELS = {
         asking.stats,
     ),
     "Correct it": (
-        judging.uncertain,
+        questions.uncertain,
         judging.confirm,
         judging.separate,
         judging.split,

@@ -72,23 +72,31 @@ def evaluate(
     label: Label = None,
     loss: Annotated[args.Loss, typer.Option(help="Which clustering to evaluate.")] = args.Loss.map,
     bins: Annotated[int, typer.Option(min=1, help="Of the table of probabilities.")] = 10,
+    worst: Annotated[int, typer.Option(min=0, help="How many of the most wrong entities to show.")] = 10,
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
     sheet: args.Sheet = None,
     json: args.Json = False,
 ) -> None:
-    """Say how good the clustering is, where the true entities of some fragments are known."""
+    """Say how good the clustering is, where the true entities of some fragments are known.
+
+    With the entities that are most wrong, and what is wrong in them.
+    """
     if (truth is None) == (labels is None):
         raise typer.BadParameter("name one file with the true entities of fragments: --labels FILE")
     with opened(kb) as base:
         known = read_truth(truth or labels or "", id, label, format, encoding, sheet)
         scores, table = base.evaluate(known, loss=loss.value), base.reliability(known, n_bins=bins)
+        mistakes = base.worst(known, worst)
     from partita.terminal import checks
 
     if json:
-        print_json({**scores, "reliability": [] if table is None else checks.bins(table)})
+        listed = [one.as_dict() for one in mistakes]
+        print_json({**scores, "reliability": [] if table is None else checks.bins(table), "worst": listed})
         return
     checks.evaluation(console(), scores, table)
+    if worst:
+        checks.worst(console(), mistakes)
 
 
 # ---------------------------------------------------------------------- helpers

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partita.cli import arguments as args
+from partita.cli.checking import Label, Truth, read_truth
 from partita.cli.columns import Watch
 from partita.cli.input import Input
 from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_nothing, read_schema
@@ -221,12 +222,27 @@ def relearn(
         ),
     ] = None,
     name: args.Name = None,
+    labels: Truth = None,
+    id: args.Id = None,
+    label: Label = None,
+    format: args.InputFormat = None,
+    no_labels: Annotated[
+        bool, typer.Option("--no-labels", help="Forget the labels that were given before.")
+    ] = False,
     json: args.Json = False,
     quiet: args.Quiet = False,
 ) -> None:
-    """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids."""
+    """Learn from all fragments how attributes vary, and cluster them again; entities keep their ids.
+
+    What was judged of fragments teaches, and so do known matches (--labels), which are kept for the next time. These
+    teach and do not bind: confirm and separate say what must hold.
+    """
+    if labels is not None and no_labels:
+        raise typer.BadParameter("--labels and --no-labels do not go together")
     with opened(kb) as base:
-        report = relearn_all(base, None if schema is None else read_schema(schema), model, name)
+        known = {} if no_labels else None if labels is None else read_truth(labels, id, label, format)
+        new = None if schema is None else read_schema(schema)
+        report = relearn_all(base, new, model, name, known)
     print_relearnt(report, json)
 
 
@@ -249,15 +265,20 @@ def watched(base: KnowledgeBase, given: Input | None = None) -> Iterator[None]:
 
 
 def relearn_all(
-    base: KnowledgeBase, schema: str | None, model: str | None = None, name: str | None = None
+    base: KnowledgeBase,
+    schema: str | None,
+    model: str | None = None,
+    name: str | None = None,
+    labels: dict[str, str] | None = None,
 ) -> dict[str, Any]:
     """Relearn, and say what came of it."""
     stats = base.stats()
     if not stats["fragments"]:
         raise ValueError("the knowledge base is empty: there is nothing to learn from")
     with watched(base):
-        base.relearn(schema, model=model, name=name)
-    return {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
+        taught = base.relearn(schema, model=model, name=name, labels=labels)
+    changes = {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
+    return {**taught._asdict(), **changes}
 
 
 def print_relearnt(report: dict[str, Any], json: bool) -> None:
@@ -265,7 +286,19 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
     if json:
         print_json(report)
     else:
-        answer(f"Learnt anew; {changes_in_words(report['events'])}. {report['entities']:,} entities.")
+        changes = changes_in_words(report["events"])
+        answer(f"Learnt anew{teachers_in_words(report)}; {changes}. {report['entities']:,} entities.")
+
+
+def teachers_in_words(report: dict[str, Any]) -> str:
+    """What was learnt from beside what fragments say, and which labels could not be used."""
+    judgements, labels, unknown = (report.get(name, 0) for name in ("judgements", "labels", "unknown"))
+    parts = [f"{judgements:,} judgement{'s' if judgements > 1 else ''}"] if judgements else []
+    parts += [f"{labels:,} known match{'es' if labels > 1 else ''}"] if labels else []
+    beside = (
+        f" ({unknown:,} labelled id{' is' if unknown == 1 else 's are'} of no fragment)" if unknown else ""
+    )
+    return (f" with {' and '.join(parts)}" if parts else "") + beside
 
 
 def diagnosed(base: KnowledgeBase, wanted: bool, json: bool) -> dict[str, Any]:

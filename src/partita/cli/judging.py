@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from partita.cli import arguments as args
 from partita.cli.opening import opened
-from partita.cli.output import answered, console, note, print_json, print_json_lines, refusing
+from partita.cli.output import console, note, print_json, print_json_lines, refusing
 from partita.terminal.text import consequences_in_words, judgement_in_words, safe
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
-    from partita.kb.queries.questions import Question
-
-ANSWERS = {"y": "confirm", "n": "separate", "u": "unsure"}
-MATTERS = 0.005  # expected wrong pairs that an answer must remove for the question to be put to people
-NOTHING = "There is nothing uncertain to ask."
-
-
-@refusing
-def uncertain(
-    kb: args.Base,
-    limit: Annotated[int, typer.Option(min=1, help="How many questions at most.")] = 10,
-    ask: Annotated[
-        bool, typer.Option("--ask", help="Go through them: y(es), n(o), u(nsure), s(kip), q(uit).")
-    ] = False,
-    user: args.User = None,
-    json: args.Json = False,
-) -> None:
-    """List the questions that are worth asking a human, the most useful first.
-
-    With --ask each answer is recorded at once, and the next question is the most useful one after it.
-    """
-    with opened(kb) as base:
-        if ask:
-            ask_all(base, limit, user, json)
-            return
-        found = base.uncertain(limit)
-    if json:
-        print_json_lines(question.as_dict() for question in found)
-        return
-    from partita.terminal import drawing
-
-    out, worth = console(), [question for question in found if question.value >= MATTERS]
-    for number, question in enumerate(worth, 1):
-        drawing.question(out, number, question)
-    note(f"Answer them with partita uncertain {kb} --ask" if worth else NOTHING)
 
 
 @refusing
@@ -200,55 +165,3 @@ def print_consequences(events: list[Any]) -> None:
     lines = consequences_in_words([event for event in events if event.entity is not None])
     for line in lines or ["No entity has changed."]:
         typer.echo(f"  {safe(line)}")
-
-
-# ---------------------------------------------------------------------- a conversation
-
-
-def ask_all(base: KnowledgeBase, limit: int, user: str | None, json: bool) -> None:
-    """Ask question after question, and record the answers."""
-    from partita.terminal import drawing
-
-    out, count = console(error=json), 0
-    for number, question in enumerate(open_questions(base, limit), 1):
-        drawing.question(out, number, question)
-        answer = prompt()
-        if answer == "q":
-            break
-        if answer == "s":
-            continue
-        try:
-            report = judge(base, ANSWERS[answer], question.first, question.second, user)
-        except ValueError as error:
-            note(f"Error: {error}")
-            continue
-        count += 1
-        if json:
-            print_json({**report, "events": [event.as_dict() for event in report["events"]]})
-        else:
-            print_judgement(report)
-            typer.echo()
-    note(f"{count} answered." if count else "Nothing answered.")
-
-
-def open_questions(base: KnowledgeBase, limit: int) -> Iterator[Question]:
-    """The most useful question at each time, none of them twice."""
-    asked: set[tuple[str, str]] = set()
-    for _ in range(limit):
-        found = [q for q in base.uncertain(len(asked) + 1) if (q.first, q.second) not in asked]
-        if not found or found[0].value < MATTERS:
-            note(NOTHING)
-            return
-        asked.add((found[0].first, found[0].second))
-        yield found[0]
-
-
-def prompt() -> str:
-    """The answer: y, n, u, s or q; the end of the input is q."""
-    while True:
-        answer = answered("The same? y/n, u(nsure), s(kip), q(uit):")
-        if answer is None:
-            return "q"
-        if answer[:1] in (*ANSWERS, "s", "q") and answer:
-            return answer[0]
-        note("Please answer y, n, u, s or q.")

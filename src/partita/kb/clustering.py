@@ -100,6 +100,7 @@ class Clustering:
         self._saved = 0  # the last change of the state that a store knows of
         self._saved_alpha = 0.0
         self._saved_numbers: tuple[float, ...] = ()
+        self.links: dict[Any, Any] = {}  # the weakest links of entities, where they have been asked for
 
     # ------------------------------------------------------------------ changing
 

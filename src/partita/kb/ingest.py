@@ -18,7 +18,7 @@ import numpy as np
 from sqlalchemy import Connection
 
 from partita._core.checks import whole
-from partita.kb import judgements
+from partita.kb import judgements, labels
 from partita.kb.clustering import Clustering, Outcome
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
@@ -217,6 +217,7 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
         number = fragments.number_of(session.connection, id)
         journal.record(withdraw(session, journal, id, number), id)
         session.report("removing", k, len(ids))
+    labels.forget(session.connection, ids)
     kept = journal.names_in_use(erasing.owners(session.connection, ids))
     journal.hidden |= erasing.erase(session.connection, ids, session.names.given_by, kept)
 
@@ -271,8 +272,12 @@ def finish(session: Session, progress: Callable[[int], object]) -> int:
 
 
 def relearn(
-    session: Session, schema: str | None, model: str | None, name: str | Sequence[str] | None = None
-) -> None:
+    session: Session,
+    schema: str | None,
+    model: str | None,
+    name: str | Sequence[str] | None = None,
+    known: Mapping[str, Any] | None = None,
+) -> labels.Taught:
     """See :meth:`KnowledgeBase.relearn`."""
     if schema is not None:
         Record.from_toml(schema)  # which is refused, if it is none, before anything is done
@@ -285,7 +290,10 @@ def relearn(
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
         if name is not None or schema is not None:  # which says what entities are named by, or does not
             session.settings = session.settings | {"name": name}
+        if known is not None:
+            labels.keep(session.connection, known)
         learn_anew(session, journal)
+        return labels.taught(session.connection)
 
 
 def without_learnt(session: Session, schema: str) -> str:
@@ -297,12 +305,13 @@ def without_learnt(session: Session, schema: str) -> str:
 
 
 def learn_anew(session: Session, journal: Journal) -> None:
-    """Learn the model from all fragments and judgements, and cluster them again; entities keep their numbers."""
+    """Learn the model from all that is known, and cluster all fragments again; entities keep their numbers."""
     old, ways = session.live, session.names.ways
     forget(session.connection)
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
-    new = session.learn([fragment.properties for fragment in given], judged)
+    known = labels.labels_of(session.connection, [fragment.id for fragment in given])
+    new = session.learn([fragment.properties for fragment in given], judged, known)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new.model, given)
     keys = []

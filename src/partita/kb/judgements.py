@@ -177,11 +177,16 @@ def constrain_again(session: Session, journal: Journal, ids: set[str]) -> None:
 def answers(session: Session, numbers: Integers) -> list[tuple[int, int, bool]]:
     """What is judged of fragments of these numbers, by their places: whether they are of the same thing.
 
-    Of two sides that are different things one pair is given: that is one answer, however large they are.
+    Of two sides that are different things each fragment is in a pair at least: not all pairs, which may be many.
     """
     place = {number: k for k, number in enumerate(numbers.tolist())}
     together, cuts = rows.constraints(session.connection)
-    apart = [(one[0], other[0]) for sides in cuts for one, other in combinations(sides, 2)]
+    apart = [
+        (one[k % len(one)], other[k % len(other)])
+        for sides in cuts
+        for one, other in combinations(sides, 2)
+        for k in range(max(len(one), len(other)))
+    ]
     return [
         (place[a], place[b], same) for same, pairs in ((True, together), (False, apart)) for a, b in pairs
     ]

@@ -10,7 +10,7 @@ This class only delegates: to :mod:`~partita.kb.ingest` what changes fragments, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations, islice, product
 from os import PathLike
@@ -23,13 +23,15 @@ from partita.kb import ingest, judgements, matching
 from partita.kb.columns import missing_in
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
+from partita.kb.labels import Taught
 from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
 from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
 from partita.kb.queries.match import Match, Matched
-from partita.kb.queries.questions import questions
+from partita.kb.queries.mistakes import Mistaken, worst
+from partita.kb.queries.questions import Question, expected_wrong_pairs, questions
 from partita.kb.queries.rows import Row, rows
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
@@ -175,11 +177,12 @@ class KnowledgeBase:
         *,
         model: str | None = None,
         name: str | Sequence[str] | None = None,
-    ) -> None:
+        labels: Mapping[str, Any] | None = None,
+    ) -> Taught:
         """Learn the model anew from all fragments, and cluster them again; entities keep their ids.
 
-        What was judged of fragments teaches, too. It also happens by itself, whenever there are three times as
-        many fragments as it was learnt from.
+        What was judged of fragments teaches, too, and so do known matches. It also happens by itself, whenever there
+        are three times as many fragments as it was learnt from.
 
         Parameters
         ----------
@@ -190,8 +193,17 @@ class KnowledgeBase:
         name : str or sequence of str, optional
             The attributes that entities are named by from now on, as in :func:`partita.kb.open`; empty: those
             that identify best.
+        labels : mapping, optional
+            The true entities of some fragments, by id; ``{}`` forgets those that were given before. They teach, now
+            and whenever the model is learnt again, and do not bind: what must hold is for :meth:`confirm` and
+            :meth:`separate` to say.
+
+        Returns
+        -------
+        Taught
+            How many labels and judgements it was learnt from, and how many ids with a label no fragment has.
         """
-        ingest.relearn(self._session, schema, model, name)
+        return ingest.relearn(self._session, schema, model, name, labels)
 
     # ------------------------------------------------------------------ judgements
 
@@ -383,16 +395,32 @@ class KnowledgeBase:
         """:meth:`match` for many records, whatever :meth:`add` takes; each is asked for by itself."""
         return matching.match_all(self._session, records, limit)
 
-    def uncertain(self, limit: int = 10) -> list[Any]:
-        """The questions worth a human's time: those whose answers are expected to remove most errors."""
+    def uncertain(self, limit: int = 10, *, passed: Iterable[tuple[str, str]] = ()) -> list[Question]:
+        """The questions worth a human's time: those whose answers are expected to remove most errors.
+
+        Each is chosen as if those before it were answered. Large entities that nothing speaks against are asked
+        about, too, where they would come apart first.
+
+        Parameters
+        ----------
+        limit : int
+            How many at most.
+        passed : pairs of ids
+            Fragments of questions that are to be passed over, as if they were answered.
+        """
         with self._session.asking() as (connection, clustering):
             judged = {
                 frozenset(pair)
                 for row in standing(connection)
                 for one, other in combinations(row.sides, 2)
                 for pair in islice(product(one, other), JUDGED)
-            }
+            } | set(map(frozenset, passed))
             return questions(connection, clustering, judged, whole("limit", limit, 1))
+
+    def wrong_pairs(self) -> float:
+        """How many pairs of fragments are expected to be wrongly together, or wrongly apart, of those in doubt."""
+        with self._session.asking() as (_, clustering):
+            return expected_wrong_pairs(clustering)
 
     def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:
         """The probability that two fragments are of one entity; of two lists, a matrix."""
@@ -410,9 +438,18 @@ class KnowledgeBase:
             return posterior.sample(connection, clustering, n, random_state)
 
     def evaluate(self, truth: Mapping[str, Any], loss: str = "map") -> dict[str, float]:
-        """How good the clustering is, against the true entities of some fragments, by id."""
+        """How good the clustering is, against the true entities of some fragments, by id.
+
+        Precision, recall and F1 are B-cubed, means over fragments; ``harmonic f1`` is 2PR/(P + R) of these, which
+        others report. Those of pairs follow, and how far probabilities are off.
+        """
         with self._session.asking() as (connection, clustering):
             return evaluate(connection, clustering, truth, loss)
+
+    def worst(self, truth: Mapping[str, Any], limit: int = 10) -> list[Mistaken]:
+        """The entities that are most wrong, against the true entities of some fragments, and what is wrong in them."""
+        with self._session.asking() as (connection, clustering):
+            return worst(connection, clustering, truth, whole("limit", limit, 0))
 
     def reliability(self, truth: Mapping[str, Any], n_bins: int = 10) -> Calibration | None:
         """How probabilities compare with the truth, in bins; None if no pair with known truth was ever unsure."""

@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, delete
 
 from partita._core.checks import whole
@@ -191,10 +192,12 @@ class Session:
 
     # ------------------------------------------------------------------ changing the sampler as a whole
 
-    def learn(self, given: list[dict[str, Any]], pairs: Answers = ()) -> Clustering:
+    def learn(
+        self, given: list[dict[str, Any]], pairs: Answers = (), labels: Sequence[str | None] | None = None
+    ) -> Clustering:
         """Learn a model from what fragments say, and go on with an empty sampler that has it.
 
-        ``pairs`` are what is known of some of them, as in :meth:`Record.fit_prior`.
+        ``pairs`` and ``labels`` are what is known of some of them, as in :meth:`Record.fit_prior`.
         """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
@@ -203,7 +206,11 @@ class Session:
             model.name = attributes_said(self.settings["name"], list(model.attributes or {}))
             model.check(1)
         self.report("learning", 0, None)
-        model = model.fit_prior(given, pairs=pairs, progress=partial(self.report, "learning"))
+        codes, watched = (
+            None if labels is None else np.array(labels, object),
+            partial(self.report, "learning"),
+        )
+        model = model.fit_prior(given, codes, pairs=pairs, progress=watched)
         learnt = {
             "learnt_from": len(given),
             "network": network,

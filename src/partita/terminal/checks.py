@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.padding import Padding
 
 from partita.terminal.drawing import cell, pairs, table
-from partita.terminal.text import percent
+from partita.terminal.text import percent, shortened
 
 if TYPE_CHECKING:
     from partita.kb.queries.diagnosis import Diagnosis
+    from partita.kb.queries.mistakes import Mistaken
     from partita.metrics import Calibration, EvidenceSlopes, Reliability
 
 CANNOT = "cannot tell"
+TRUE = 4  # true entities that an entity is said to hold
+SPREAD = 6  # entities that a true one is said to be spread over
+LABELS = {  # of the scores whose names do not say it all
+    "precision": "precision, B-cubed",
+    "recall": "recall, B-cubed",
+    "f1": "F1, mean over fragments",
+    "harmonic f1": "F1, harmonic: 2PR/(P+R)",
+    "pair precision": "precision of pairs",
+    "pair recall": "recall of pairs",
+    "pair f1": "F1 of pairs",
+}
 
 
 # ---------------------------------------------------------------------- evaluate
@@ -23,7 +35,7 @@ CANNOT = "cannot tell"
 
 def evaluation(console: Console, scores: Mapping[str, Any], reliability: Calibration | None) -> None:
     """How good a clustering is, and how honest its probabilities."""
-    pairs(console, scores)
+    pairs(console, {LABELS.get(name, name): score for name, score in scores.items()})
     if reliability is None:
         return
     made = table("said", "pairs", "mean", "true", right=("said", "pairs", "mean", "true"))
@@ -32,6 +44,40 @@ def evaluation(console: Console, scores: Mapping[str, Any], reliability: Calibra
             said = between(row["from"], row["to"])
             made.add_row(said, f"{row['pairs']:,}", percent(row["probability"]), percent(row["frequency"]))
     console.print(Padding(made, (1, 0, 0, 0)))
+
+
+def worst(console: Console, found: Sequence[Mistaken]) -> None:
+    """What is wrong in the entities that are most wrong."""
+    if not found:
+        console.print(Padding(cell("No entity is wrong, as far as the truth is known."), (1, 0, 0, 0)))
+        return
+    console.print(
+        Padding(cell("Most wrong, by pairs of fragments wrongly joined or missed", "bold"), (1, 0, 0, 0))
+    )
+    made = table("entity", "name", "joined", "missed", "what is wrong", right=("joined", "missed"))
+    for one in found:
+        numbers = (cell(f"{number:,}" if number else "") for number in (one.joined, one.missed))
+        wrong = cell("; ".join(what_is_wrong(one)))
+        made.add_row(cell(one.entity, "cyan"), cell(shortened(one.name or "")), *numbers, wrong)
+    console.print(made)
+
+
+def what_is_wrong(one: Mistaken) -> list[str]:
+    """What is wrong in an entity, in words."""
+    found = []
+    if one.joined:
+        held = [f"{len(fragments):,} of {shortened(true)}" for true, fragments in one.holds.items()]
+        found.append(f"{some(held, TRUE)} (joined wrongly)")
+    for true, share in one.spread.items():
+        over = some([f"{entity} ({n:,})" for entity, n in share.items()], SPREAD)
+        found.append(f"{shortened(true)} is spread over {over}")
+    return found
+
+
+def some(listed: Sequence[str], most: int) -> str:
+    """The first of some things, and how many more there are."""
+    more = len(listed) - most
+    return ", ".join(listed[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def bins(reliability: Calibration) -> list[dict[str, Any]]:

@@ -157,13 +157,12 @@ def pairs(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def question(console: Console, number: int, asked: Question) -> None:
-    """Two fragments side by side."""
-    same = asked.first_entity == asked.second_entity
-    where = f"both of {asked.first_entity}" if same else f"of {asked.first_entity} and {asked.second_entity}"
+    """Two fragments side by side, and why they are asked about."""
     console.print(
         cell(f"{number}. Are {asked.first} and {asked.second} the same?", "bold")
-        + cell(f"  {percent(asked.probability)}; {where}; an answer is worth {asked.value:.2f} wrong pairs")
+        + cell(f"  {percent(asked.probability)}; an answer is worth {asked.value:.2f} wrong pairs")
     )
+    console.print(cell(f"   {asked.reason}", "dim"))
     made = table("", asked.first, asked.second)
     made.columns[1].header, made.columns[2].header = cell(asked.first), cell(asked.second)
     for name in dict.fromkeys([*asked.first_properties, *asked.second_properties]):

@@ -33,6 +33,7 @@ def evaluate(
         "precision": score.precision,
         "recall": score.recall,
         "f1": score.f1,
+        "harmonic f1": harmonic(score.precision, score.recall),
         "pair precision": pairs.precision,
         "pair recall": pairs.recall,
         "pair f1": pairs.f1,
@@ -44,6 +45,11 @@ def evaluate(
     sure = probability > SURE
     result["pairs held for certain"] = int(sure.sum())
     return result | ({"true among these": float(same[sure].mean())} if sure.any() else {})
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """The harmonic mean of precision and recall."""
+    return 2.0 * precision * recall / (precision + recall)
 
 
 def reliability(

@@ -1,28 +1,36 @@
-"""The questions worth a human's time: pairs of fragments, by the errors that an answer is expected to remove.
+"""The questions worth a human's time, by the errors that an answer is expected to remove.
 
-The expected number of wrong pairs of the best clustering is Σ |[i and j are together in it] − p(together)|.
-An answer leaves the particles that agree with it, and the best of them. So what a question is worth is known
-before it is asked: the present number less p · (that after yes) less (1 − p) · (that after no).
+The *doubts* of :mod:`.doubts` are about what the particles of a subproblem disagree in; the *links* of :mod:`.links`
+about large entities that all of them agree in, and that would be wrong by many pairs. A list has questions that go
+together: each is chosen as if those before it were answered, so that none is moot after the answer to another, and
+of the same two entities there is one.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Set
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import expit
 from sqlalchemy import Connection
 
-from partita._core.typing import Array, Floats, Integers
+from partita._core.typing import Integers
 from partita.kb.clustering import Clustering
 from partita.kb.queries.answers import Answer, entity_id
+from partita.kb.queries.doubts import doubts, particles, wrong_pairs
+from partita.kb.queries.links import Link, weakest_links, wrong
 from partita.kb.store.fragments import ids_of, numbers_of
 from partita.smc.reading.particles import first_members, partitions
 
-PAIRS = 30  # that are weighed up of a subproblem, the least certain ones
-LARGEST = 500  # blocks of a subproblem that are looked at
+LINKS = 3  # of so many questions one is about a link, at most, while there are doubts
+SURE = 0.99  # that the two sides of a link are together; else it is a doubt
+
+Pair = tuple[int, int]  # of observations
 
 
 @dataclass(frozen=True)
@@ -32,93 +40,111 @@ class Question(Answer):
     first: str
     second: str
     probability: float  # that they are
-    value: float  # the expected number of wrong pairs that an answer removes
+    value: float  # the expected number of wrong pairs that an answer removes, those before it answered
     first_entity: str
     second_entity: str
     first_properties: dict[str, list[Any]]
     second_properties: dict[str, list[Any]]
+    kind: str  # "doubt": clusterings disagree; "link": where a large entity would come apart first
+    reason: str  # why it is asked, in words
+    first_size: int  # fragments of the first one's entity
+    second_size: int
+
+
+class Asked(NamedTuple):
+    """A question by its observations."""
+
+    worth: float
+    probability: float
+    first: int
+    second: int
+    link: Link | None = None
 
 
 def questions(
     connection: Connection, clustering: Clustering, judged: Set[frozenset[str]], limit: int
 ) -> list[Question]:
-    """See :meth:`KnowledgeBase.uncertain`; pairs of blocks that are ``judged`` are not asked about."""
+    """See :meth:`KnowledgeBase.uncertain`; what is ``judged`` of pairs of fragments is taken for answered."""
     numbers = numbers_of(connection, {id for pair in judged for id in pair})
     places = {id: clustering.place(number) for id, number in numbers.items()}
-    asked = [tuple(places[id] for id in pair) for pair in judged if all(id in places for id in pair)]
-    best = heapq.nlargest(limit, _weighed(clustering, asked, limit), key=lambda found: found[0])
-    ids = ids_of(connection, clustering.numbers[[x for _, _, *pair in best for x in pair]])
-    return [_question(clustering, ids, *found) for found in best]
+    known = [(places[a], places[b]) for a, b in map(sorted, judged) if a in places and b in places]
+    links = sorted(asked_links(clustering, known), key=lambda one: (-one.worth, one.first))
+    best = list(islice(mixed(asked_doubts(clustering, known), links, clustering.entity), limit))
+    shown = np.array([x for one in best for x in (one.first, one.second)], np.int64)
+    ids = ids_of(connection, clustering.numbers[shown])
+    entities, counts = np.unique(clustering.entity[clustering.engine.present], return_counts=True)
+    size = dict(zip(entities.tolist(), counts.tolist(), strict=True))
+    return [in_full(clustering, ids, size, one) for one in best]
 
 
-def _weighed(clustering: Clustering, asked: list[Any], limit: int) -> list[tuple[float, float, int, int]]:
-    """Questions of all subproblems that may be among the best: worth, probability, and two observations."""
-    engine = clustering.engine
-    losses = []
+def expected_wrong_pairs(clustering: Clustering) -> float:
+    """See :meth:`KnowledgeBase.wrong_pairs`."""
+    engine, total = clustering.engine, 0.0
     for x in first_members(engine.state).tolist():
-        members, ids, scores = partitions(engine.state, engine.subproblem_of(x))
-        if len(scores) > 1:
-            blocks, sizes, matrix, weights = as_blocks(ids, scores)
-            losses.append((wrong_pairs(matrix, weights, sizes), x, members, blocks, sizes, matrix, weights))
-    losses.sort(key=lambda entry: (-entry[0], entry[1]))
-    found: list[tuple[float, float, int, int]] = []
-    for loss, _, members, blocks, sizes, matrix, weights in losses:
-        if len(found) >= limit and loss <= heapq.nlargest(limit, found)[-1][0]:
-            break  # no question is worth more than all that is wrong
-        found += of_subproblem(loss, members, blocks, sizes, matrix, weights, asked, clustering.said)
-    return found
+        found = partitions(engine.state, engine.subproblem_of(x))
+        if len(found[2]) > 1:
+            total += wrong_pairs(particles(*found))
+    return total
 
 
-def as_blocks(ids: Integers, scores: Floats) -> tuple[Integers, Floats, Integers, Floats]:
-    """Particles by blocks: each member's block, the sizes, the (rows × blocks) clusters, the weights."""
-    matrix, blocks, sizes = np.unique(ids, axis=1, return_inverse=True, return_counts=True)
-    order = np.argsort(-scores, kind="stable")
-    weights = np.exp(scores[order] - scores.max())
-    return blocks.ravel(), sizes.astype(float), matrix[order], weights / weights.sum()
+def mixed(doubts: Iterator[Asked], links: list[Asked], entity: Integers) -> Iterator[Asked]:
+    """Doubts and links in order of their worth, with no more links than one of ``LINKS`` while there are doubts.
 
-
-def together_in(rows: Integers) -> Array:
-    """(rows, blocks, blocks): which blocks are together in each row."""
-    same: Array = rows[:, :, None] == rows[:, None, :]
-    return same
-
-
-def wrong_pairs(matrix: Integers, weights: Floats, sizes: Floats) -> float:
-    """The expected number of wrong pairs of the first row, the best."""
-    if matrix.shape[1] > LARGEST:
-        return 0.0
-    same = together_in(matrix)
-    probability = np.tensordot(weights / weights.sum(), same, 1)
-    return float(sizes @ np.abs(same[0] - probability) @ sizes) / 2.0
-
-
-def of_subproblem(
-    loss: float,
-    members: Integers,
-    blocks: Integers,
-    sizes: Floats,
-    matrix: Integers,
-    weights: Floats,
-    asked: list[Any],
-    said: Callable[[int], dict[str, list[Any]]],
-) -> list[tuple[float, float, int, int]]:
-    """What the least certain pairs of blocks of one subproblem are worth."""
-    probability = np.tensordot(weights, together_in(matrix), 1)
-    first, second = np.triu_indices(len(sizes), 1)
-    doubt = np.minimum(probability, 1.0 - probability)[first, second]
-    place = {int(x): int(b) for x, b in zip(members, blocks, strict=True)}
-    known = {frozenset((place[x], place[y])) for x, y in asked if x in place and y in place}
-    found = []
-    for k in np.argsort(-doubt, kind="stable")[:PAIRS].tolist():
-        i, j = int(first[k]), int(second[k])
-        if doubt[k] <= 0.0 or {i, j} in known:
+    Of one entity there is no more than one question whether it is several things. ``entity`` is of each observation.
+    """
+    waiting, doubt, n_links, n = links[::-1], next(doubts, None), 0, 0
+    inside: set[int] = set()  # entities that were asked about
+    while doubt is not None or waiting:
+        turn = doubt is None or n_links * LINKS <= n
+        if waiting and turn and (doubt is None or waiting[-1].worth > doubt.worth):
+            asked = waiting.pop()
+        elif doubt is not None:
+            asked, doubt = doubt, next(doubts, None)
+        first, second = int(entity[asked.first]), int(entity[asked.second])
+        if first == second and first in inside:
             continue
-        yes, p = matrix[:, i] == matrix[:, j], float(probability[i, j])
-        after = p * wrong_pairs(matrix[yes], weights[yes], sizes)
-        after += (1.0 - p) * wrong_pairs(matrix[~yes], weights[~yes], sizes)
-        x, y = sorted(most_telling(members[blocks == b], said) for b in (i, j))
-        found.append((loss - after, p, x, y))
-    return found
+        if first == second:
+            inside.add(first)
+        n, n_links = n + 1, n_links + (asked.link is not None)
+        yield asked
+
+
+# ---------------------------------------------------------------------- where particles disagree
+
+
+def asked_doubts(clustering: Clustering, known: Iterable[Pair]) -> Iterator[Asked]:
+    """The doubts of all subproblems, those first of which an answer is worth most."""
+    engine = clustering.engine
+    passed: dict[int, list[Pair]] = defaultdict(list)
+    for x, y in known:
+        if engine.subproblem_of(x) == engine.subproblem_of(y):
+            passed[engine.subproblem_of(x)].append((x, y))
+    waiting: list[tuple[float, int, Asked | None, Iterator[Asked]]] = []
+    for x in first_members(engine.state).tolist():
+        slot = engine.subproblem_of(x)
+        found = partitions(engine.state, slot)
+        if len(found[2]) > 1:
+            of = particles(*found)
+            # No question is worth more than all that is wrong; so most subproblems need not be looked into.
+            waiting.append((-wrong_pairs(of), x, None, doubts_of(of, passed[slot], clustering.said)))
+    heapq.heapify(waiting)
+    while waiting:
+        _, x, asked, more = heapq.heappop(waiting)
+        if asked is not None:
+            yield asked
+        following = next(more, None)
+        if following is not None:
+            heapq.heappush(waiting, (-following.worth, x, following, more))
+
+
+def doubts_of(
+    of: Any, passed: Iterable[Pair], said: Callable[[int], dict[str, list[Any]]]
+) -> Iterator[Asked]:
+    """The doubts of one subproblem, by observations."""
+    block = dict(zip(of.members.tolist(), of.block.tolist(), strict=True))
+    for one in doubts(of, [(block[x], block[y]) for x, y in passed]):
+        x, y = sorted(most_telling(of.members[of.block == b], said) for b in (one.first, one.second))
+        yield Asked(one.worth, one.probability, x, y)
 
 
 def most_telling(members: Integers, said: Callable[[int], dict[str, list[Any]]]) -> int:
@@ -126,16 +152,67 @@ def most_telling(members: Integers, said: Callable[[int], dict[str, list[Any]]])
     return int(min(members.tolist(), key=lambda x: (-sum(map(len, said(x).values())), x)))
 
 
-def _question(
-    clustering: Clustering, ids: dict[int, str], value: float, probability: float, x: int, y: int
-) -> Question:
+# ---------------------------------------------------------------------- where all particles agree
+
+
+def asked_links(clustering: Clustering, known: Iterable[Pair]) -> Iterator[Asked]:
+    """The weakest links of large entities, but for those that something is known of, and that are in doubt."""
+    pairs = list(known)
+    for link in weakest_links(clustering):
+        one, other = set(link.one.tolist()), set(link.other.tolist())
+        if any((x in one and y in other) or (x in other and y in one) for x, y in pairs):
+            continue
+        x, y = sorted(most_telling(side, clustering.said) for side in (link.one, link.other))
+        if together(clustering, x, y) > SURE:
+            yield Asked(link.worth, float(expit(link.nats)), x, y, link)
+
+
+def together(clustering: Clustering, x: int, y: int) -> float:
+    """The probability that two observations of a subproblem are together."""
+    members, ids, scores = partitions(clustering.engine.state, clustering.engine.subproblem_of(x))
+    weights = np.exp(scores - scores.max())
+    same = ids[:, members == x][:, 0] == ids[:, members == y][:, 0]
+    return float(weights @ same / weights.sum())
+
+
+# ---------------------------------------------------------------------- in full
+
+
+def in_full(clustering: Clustering, ids: dict[int, str], size: dict[int, int], asked: Asked) -> Question:
+    """A question as people read it."""
+    pair = asked.first, asked.second
+    first, second = (int(clustering.entity[x]) for x in pair)
     return Question(
-        first=ids[int(clustering.numbers[x])],
-        second=ids[int(clustering.numbers[y])],
-        probability=probability,
-        value=value,
-        first_entity=str(entity_id(int(clustering.entity[x]))),
-        second_entity=str(entity_id(int(clustering.entity[y]))),
-        first_properties=clustering.said(x),
-        second_properties=clustering.said(y),
+        first=ids[int(clustering.numbers[asked.first])],
+        second=ids[int(clustering.numbers[asked.second])],
+        probability=asked.probability,
+        value=asked.worth,
+        first_entity=str(entity_id(first)),
+        second_entity=str(entity_id(second)),
+        first_properties=clustering.said(asked.first),
+        second_properties=clustering.said(asked.second),
+        kind="doubt" if asked.link is None else "link",
+        reason=reason(first, second, size, asked.link),
+        first_size=size[first],
+        second_size=size[second],
     )
+
+
+def reason(first: int, second: int, size: dict[int, int], link: Link | None) -> str:
+    """Why a question is asked."""
+    one = f"{entity_id(first)} ({counted(size[first])})"
+    if link is not None:
+        sides = [f"{round(share * size[first]):,}" for share in link.share]
+        odds = round(1.0 / float(wrong(np.array(link.nats))))
+        return (
+            f"{one} comes apart first between {sides[0]} of them and {sides[1]}, which {link.nats:.1f} nats hold "
+            f"together; about 1 in {odds:,} such links is wrong"
+        )
+    if first == second:
+        return f"{one} may be several things"
+    return f"{one} and {entity_id(second)} ({counted(size[second])}) may be one"
+
+
+def counted(n: int) -> str:
+    """So many fragments."""
+    return f"{n:,} fragment{'' if n == 1 else 's'}"
