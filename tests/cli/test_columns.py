@@ -36,7 +36,7 @@ def test_what_is_understood_is_said_once_with_counts(made):
     assert (
         "3 values that stand for nothing left out of the comparison: 2 'n/a' in phone, 1 '-' in phone" in said
     )
-    assert "values of 'tags' are lists divided by '; '" in said
+    assert """values of 'tags' look like lists: in the schema, separator = "; " has""" in said
     assert "Warning: the column 'chunk' looks like where a row is from" in said
     assert "--source chunk" in said
     assert "cluster_id" not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -80,5 +81,8 @@ def looked_at(
     for one in strange:
         note(f"Warning: the column {one.column!r} {one.text}: {one.option}")
     for name, separator in lists_of(model).items():
-        note(f"Note: values of {name!r} are lists divided by {separator!r}, compared one by one.")
+        note(
+            f"Note: values of {name!r} look like lists: in the schema, separator = {json.dumps(separator)} has what is "
+            "in them compared one by one."
+        )
     return first, model, [one._asdict() for one in strange]

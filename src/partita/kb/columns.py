@@ -89,8 +89,9 @@ def says_nothing(value: Any, missing: Collection[str]) -> bool:
 
 
 def lists_of(model: Record) -> dict[str, str]:
-    """The attributes whose texts are lists, and what divides them."""
-    return {name: own.separator for name, own in (model.attributes or {}).items() if own and own.separator}
+    """The attributes whose texts look like lists, and what divides them."""
+    noted = {name: own.noted for name, own in (model.attributes or {}).items() if own and not own.separator}
+    return {name: seen.divided_by for name, seen in noted.items() if seen is not None and seen.divided_by}
 
 
 def quoted(name: str) -> str:

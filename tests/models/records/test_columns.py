@@ -81,6 +81,10 @@ def test_values_are_compared_as_if_nothing_were_left_out_and_lists_were_lists():
     given_rows = rows()
     plain = [{name: value.split("; ") for name, value in row.items() if value != "n/a"} for row in given_rows]
     schema = pt.Record.infer(given_rows)
+    assert schema.attributes["tags"].noted.divided_by == "; "
+    assert "separator = '; '" in str(schema.describe())
+    proposed = schema.to_toml().replace('# separator = "; "', 'separator = "; "')
+    schema = pt.Record.from_toml(proposed)
     assert schema.attributes["tags"].separator == "; "
     assert schema.attributes["phone"].kind == "phone"
     read, expected = schema.validate(given_rows), schema.validate(plain)

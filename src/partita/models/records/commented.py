@@ -22,6 +22,7 @@ MEANING = {
     "separator": "divides a text into several values",
 }
 OF_ONE = MEANING | {"missing": "these stand for nothing here, too"}
+PROPOSED = "without the first #, its texts are lists, and what is in them is compared one by one"
 IGNORED = "it counts for nothing"
 
 

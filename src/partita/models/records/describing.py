@@ -132,6 +132,10 @@ def described_attribute(name: str, attribute: Attribute | None, presence: Any) -
     elif noted is not None and noted.values == noted.distinct >= FEW:
         only = "only tells apart" if attribute.measure == SAME else "says something only by being alike"
         remarks.append(f"no value occurred twice among {noted.values:,}: it {only}")
+    if noted is not None and noted.divided_by and not attribute.separator:
+        remarks.append(
+            f"texts look like lists: separator = {noted.divided_by!r} compares what is in them one by one"
+        )
     if attribute.separator:
         remarks.append(f"texts are lists divided by {attribute.separator!r}, compared one by one")
     if found := [text for text in attribute.missing if text not in USUAL]:

@@ -16,6 +16,7 @@ from partita.models.records.commented import (
     IGNORED,
     MEANING,
     OF_ONE,
+    PROPOSED,
     as_toml,
     comment,
     common_start,
@@ -65,13 +66,12 @@ def inferred_from(name: str, values: list[list[Any]], zeros: tuple[str, ...], n:
     missing = missing_in([value for said in values for value in said])
     reader = Attribute(missing=missing + tuple(zero for zero in zeros if zero not in missing))
     left = [item for said in values for value in said for item in reader.items(value)]
-    reader = replace(reader, separator=separator_of(left))
     said_by = [[item for value in said for item in reader.items(value)] for said in values]
     items = [item for said in said_by for item in said]
     kind, reason = chosen(Column(name, items))
     distinct = len({kind().parse(item) for item in items})
-    noted = Noted(reason, n, sum(map(bool, said_by)), len(items), distinct)
-    return kind(noted=noted, missing=reader.missing, separator=reader.separator)
+    noted = Noted(reason, n, sum(map(bool, said_by)), len(items), distinct, separator_of(left))
+    return kind(noted=noted, missing=reader.missing)
 
 
 def check_readable(fragments: list[dict[str, list[Any]]]) -> None:
@@ -122,6 +122,8 @@ def to_toml(model: Any) -> str:
                 value = value[len(everywhere) :]
             if value or parameter not in OF_READING:
                 lines.append(f"{parameter} = {as_toml(value)}{comment(OF_ONE.get(parameter))}")
+        if attribute.noted is not None and attribute.noted.divided_by and not attribute.separator:
+            lines.append(f"# separator = {as_toml(attribute.noted.divided_by)}{comment(PROPOSED)}")
         lines.append("")
     return "\n".join(lines)
 
@@ -320,6 +322,7 @@ def noted_from(name: str, table: Any) -> Noted | None:
         noted = Noted(**table)
     except TypeError:
         raise ValueError(f"attribute {name!r}: what was noted of it makes no sense") from None
-    if not (isinstance(noted.why, str) and all(isinstance(n, int) for n in noted[1:])):
+    texts, numbers = (noted.why, noted.divided_by), noted[1:-1]
+    if not all(isinstance(text, str) for text in texts) or not all(isinstance(n, int) for n in numbers):
         raise ValueError(f"attribute {name!r}: what was noted of it makes no sense")
     return noted

@@ -46,3 +46,4 @@ class Noted(NamedTuple):
     mentions: int  # how many of them mention the attribute
     values: int  # how many values they have of it
     distinct: int  # how many different ones, as the kind reads them
+    divided_by: str = ""  # what its texts look divided by, if they look like lists
