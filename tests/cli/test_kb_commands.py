@@ -752,8 +752,8 @@ def test_read_only(kb):
 def test_unknown_names(kb, tmp_path):
     assert "No such command" in refused("entitys", kb, code=2)
     assert "samples" in refused("export", kb, tmp_path / "x.csv", "--what", "everything", code=2)
-    assert "parquet" in refused("export", kb, tmp_path / "x.csv", "--format", "xlsx", code=2)
-    assert "name the format" in refused("export", kb, tmp_path / "x.xlsx")
+    assert "parquet" in refused("export", kb, tmp_path / "x.csv", "--format", "docx", code=2)
+    assert "name the format" in refused("export", kb, tmp_path / "x.docx")
     assert "no folder" in refused("export", kb, tmp_path / "missing" / "x.csv")
     assert "binder" in refused("labels", kb, tmp_path / "x.csv", "--loss", "hinge", code=2)
 

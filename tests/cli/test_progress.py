@@ -114,7 +114,7 @@ def test_every_phase_is_reported_up_to_its_end(tmp_path):
         phases.setdefault(phase, []).append((done, total))
     assert list(phases)[:4] == ["learning", "adding", "refining, sweep 1 of 2", "refining, sweep 2 of 2"]
     assert {"reading", "removing", "clustering", "refining"} <= phases.keys()
-    assert phases["adding"][:2] == [(0, 60), (20, 60)]
+    assert phases["adding"][:2] == [(0, 60), (5, 60)]
     assert (60, 60) in phases["adding"]
     learning = [step for step in phases["learning"] if step[1]]
     assert len(learning) > 100

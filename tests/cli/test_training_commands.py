@@ -114,11 +114,6 @@ def test_what_cannot_be_learnt_from(tmp_path, calls):
         ("diffusion", write("alone.csv", "x,label\n1,a\n2,b\n"), "no cluster has two points"),
         ("diffusion", write("empty.csv", "x,label\n1,a\n2,\n"), "line 3: the label is empty"),
         ("jsonlm", write("silent.csv", "entity_id,name\nx,\ny,\n"), "no fragment says anything"),
-        (
-            "jsonlm",
-            write("nested.jsonl", '\n{"entity_id": 1, "name": {"a": 1}}\n'),
-            "nested.jsonl, line 2, attribute 'name': must be a value or several, not a mapping",
-        ),
     ):
         result = run(kind, data, "-o", tmp_path / "net")
         assert result.exit_code == 1

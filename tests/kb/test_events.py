@@ -119,10 +119,10 @@ def test_to_build_again_from_an_unchanged_file_changes_nothing_at_all(data):
 def test_only_what_has_come_in_is_refined_at_the_end(data, monkeypatch):
     seen, refine = [], Clustering.refine
 
-    def spy(clustering, after=None, most=None):
+    def spy(clustering, after=None, most=None, **more):
         if most is None:
             seen.append(after)
-        return refine(clustering, after, most)
+        return refine(clustering, after, most, **more)
 
     monkeypatch.setattr(Clustering, "refine", spy)
     run("build", data / "same.jsonl", "-o", data / "kb.db")
@@ -137,8 +137,8 @@ def test_a_build_that_was_interrupted_ends_as_one_that_was_not(data, monkeypatch
     run(*build, data / "calm.db")
     finish = KnowledgeBase.finish
     for name, sweeps, stop in (
-        ("adding", 2, lambda kb, progress: None),
-        ("refining", 1, lambda kb, progress: finish(kb, progress=lambda done: 1 / 0)),
+        ("adding", 2, lambda kb, **given: None),
+        ("refining", 1, lambda kb, **given: finish(kb, progress=lambda done: 1 / 0)),
     ):
         with monkeypatch.context() as patched:
             patched.setattr(KnowledgeBase, "finish", stop)

@@ -121,12 +121,13 @@ def inferred_from(given: Input) -> Record:
 @refusing
 def edit(kb: args.Base, json: args.Json = False) -> None:
     """Edit the schema of a knowledge base in $EDITOR, then learn and cluster anew."""
+    from partita.models.records.record import Record
+
     with opened(kb) as base:
-        before = base.schema
-        file = edited(before)
+        file = edited(before := base.schema)
         after = read_schema(file)  # the file stays if it is refused, so that no work is lost
         file.unlink()
-        if after == before:  # comments and layout do not matter
+        if after == Record.from_toml(before).to_toml():  # comments and layout do not matter
             note("The schema is as it was: nothing to do.")
             report = {"entities": base.stats()["entities"], "events": {}}
         else:

@@ -59,7 +59,8 @@ def add(
     """See :meth:`KnowledgeBase.add`."""
     whole("batch", batch, 1)
     whole("sweeps", sweeps, 0)
-    rows, n = fragments_of(given), len(given) if isinstance(given, Sized) else None
+    n = len(given) if isinstance(given, Sized) and not is_table(given) else None
+    rows = fragments_of(given)
     first: list[Fragment] = [] if session.is_learnt() else list(islice(rows, ENOUGH))
     rows, total = chain(first, rows), Added()
     while some := list(islice(rows, batch)):

@@ -15,7 +15,7 @@ import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
 from partita.kb.fragments import as_fragment
-from partita.kb.queries.explain import KIND, NETWORK, PRIOR, REST, attribute_scores, waterfall
+from partita.kb.queries.evidence import KIND, NETWORK, PRIOR, REST, attribute_scores, waterfall
 from partita.kb.queries.match import NEW, evidence, places_for
 from partita.smc.files.packing import free_slots, live_slots, pack_slots
 from partita.smc.reading.particles import partitions

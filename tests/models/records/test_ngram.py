@@ -362,12 +362,6 @@ BAD_FRAGMENTS = {
     "texts": (["Gutenberg"], TypeError, "row 0 must map attributes to values, got str"),
     "a fragment": ({"name": "Gutenberg"}, TypeError, "list of mappings, got dict"),
     "nothing": ([], ValueError, "at least one"),
-    "a mapping in a list": (
-        [{"name": [{"first": "J"}]}],
-        ValueError,
-        "row 0, attribute 'name': must be text",
-    ),
-    "a mapping": ([{}, {"name": {"first": "J"}}], ValueError, "row 1, attribute 'name': must be a value"),
     "a number for a name": ([{3: "x"}], TypeError, "row 0: attributes are named by text"),
 }
 
