@@ -127,7 +127,7 @@ def edit(kb: args.Base, json: args.Json = False) -> None:
         file = edited(before := base.schema)
         after = read_schema(file)  # the file stays if it is refused, so that no work is lost
         file.unlink()
-        if after == Record.from_toml(before).to_toml():  # comments and layout do not matter
+        if before and after == Record.from_toml(before).to_toml():  # comments and layout do not matter
             note("The schema is as it was: nothing to do.")
             report = {"entities": base.stats()["entities"], "events": {}}
         else:
