@@ -1,6 +1,7 @@
 """The story of a customer database: from an export to golden records, with a human who answers the questions.
 
 python -m benchmarks.crm [--seeds 3] [--questions 150]
+python -m benchmarks.crm --write crm.csv truth.csv          the first export and whose its rows are, to try it oneself
 
 Some 400 rows of four systems about people who are easily taken for one another: families at one address, fathers and
 sons of one name, colleagues behind one switchboard, namesakes; and about people who are easily taken for several:
@@ -222,9 +223,18 @@ def quality(kb: Any, truth: dict[str, int]) -> Quality:
     return Quality(len(entities), score.f1, silly, sum(len(home) > 1 for home in homes.values()))
 
 
-def answer(kb: Any, truth: dict[str, int], most: int) -> Counter[str]:
-    """Answer questions truthfully, the most useful first, until none is worth it; how many of each kind."""
+class Answered(NamedTuple):
+    """What was answered."""
+
+    confirmed: int
+    separated: int
+    until_clean: int | None  # answers after which no silly merge was left; None if there always was one
+
+
+def answer(kb: Any, truth: dict[str, int], most: int) -> Answered:
+    """Answer questions truthfully, the most useful first, until none is worth it."""
     said: Counter[str] = Counter()
+    clean = None
     while said.total() < most:
         questions = kb.uncertain(1)
         if not questions or questions[0].value < MATTERS:
@@ -233,7 +243,9 @@ def answer(kb: Any, truth: dict[str, int], most: int) -> Counter[str]:
         kind = "confirm" if truth[one.first] == truth[one.second] else "separate"
         getattr(kb, kind)(one.first, one.second, user="the one who knows")
         said[kind] += 1
-    return said
+        silly = quality(kb, truth).silly_merges
+        clean = None if silly else said.total() if clean is None else clean
+    return Answered(said["confirm"], said["separate"], clean)
 
 
 def right_records(kb: Any, found: Customers) -> float:
@@ -272,8 +284,7 @@ def tell(seed: int, questions: int, folder: str) -> dict[str, Any]:
         "rows": len(found.rows),
         "people": len(set(found.truth.values())),
         "before": before._asdict() | {"right_records": right_before},
-        "confirmed": said["confirm"],
-        "separated": said["separate"],
+        **said._asdict(),
         "after": after._asdict() | {"right_records": right_after},
     }
 
@@ -282,7 +293,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--questions", type=int, default=150)
+    parser.add_argument("--write", nargs=2, type=Path, metavar=("EXPORT", "TRUTH"))
     options = parser.parse_args()
+    if options.write:
+        export, truth = options.write
+        found = customers(0)
+        write(found.rows, export)
+        truth.write_text("id,person\n" + "".join(f"{id},{one}\n" for id, one in found.truth.items()))
+        return
     with tempfile.TemporaryDirectory() as folder:
         stories = [tell(seed, options.questions, folder) for seed in range(options.seeds)]
     columns = ("entities", "f1", "silly_merges", "divided", "right_records")
@@ -290,12 +308,16 @@ def main() -> None:
         [
             *(one["seed"], one["rows"], one["people"], when),
             *(f"{one[when][column]:.4g}" for column in columns),
-            one["confirmed"] + one["separated"] if when == "after" else "",
+            f"{one['confirmed'] + one['separated']} ({one['until_clean']})" if when == "after" else "",
         ]
         for one in stories
         for when in ("before", "after")
     ]
-    show("A customer database", ["seed", "rows", "people", "questions", *columns, "answers"], rows)
+    show(
+        "A customer database",
+        ["seed", "rows", "people", "questions", *columns, "answers (clean after)"],
+        rows,
+    )
     keep("crm", {"stories": stories})
 
 
