@@ -1,6 +1,7 @@
 """How much answers teach: what 100 truthful answers do for what was not asked about.
 
-python -m benchmarks.answers [--half tuning | --sets …] [--most 300] [--answers 100] [--folds 2] [--data DIR]
+python -m benchmarks.answers [--half tuning | --sets …] [--most 300] [--answers 100] [--folds 2] [--jobs 1]
+    [--data DIR]
 
 Whole clusters of each set, at most 300 records, make a knowledge base. Half of the true entities are never asked about:
 questions about a record of one are passed over. The 100 best of the others (``kb.uncertain``, one after the other) are
@@ -22,6 +23,8 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -183,14 +186,20 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
     return chosen
 
 
+def of_name(chosen: argparse.Namespace, name: str) -> dict[str, Any]:
+    """The figures of a set."""
+    records, truth = some_clusters(*load(chosen.data, name), chosen.most, 0)
+    return of_set(records, truth, chosen.answers, chosen.folds)
+
+
 def main(given: list[str] | None = None) -> None:
     """Run what the command line asks for."""
     chosen = options(given)
     results: dict[str, Any] = {}
-    for name in chosen.sets:
-        records, truth = some_clusters(*load(chosen.data, name), chosen.most, 0)
-        results[name] = of_set(records, truth, chosen.answers, chosen.folds)
-        console.print(f"{name}  " + "  ".join(f"{arm} {results[name][arm]['f1']:.3f}" for arm in ARMS))
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        for name, found in zip(chosen.sets, pool.map(partial(of_name, chosen), chosen.sets), strict=True):
+            results[name] = found
+            console.print(f"{name}  " + "  ".join(f"{arm} {found[arm]['f1']:.3f}" for arm in ARMS))
     of_all = results | {"mean": mean(list(results.values()))}
     for figure, title in (("f1", "B-cubed F1"), ("error", "calibration error")):
         rows = [

@@ -134,11 +134,12 @@ def colleagues(rng: Random) -> list[dict[str, str]]:
     return found
 
 
-def everybody(rng: Random) -> list[dict[str, str]]:
-    """All customers."""
-    groups = [family(rng) for _ in range(FAMILIES)] + [senior_and_junior(rng) for _ in range(PAIRS)]
-    groups += [colleagues(rng) for _ in range(COMPANIES)]
-    groups += [[somebody(rng, draw.zipf(rng, draw.LASTS), household(rng))] for _ in range(ALONE)]
+def everybody(rng: Random, size: int) -> list[dict[str, str]]:
+    """All customers, so many times as many as usual."""
+    groups = [family(rng) for _ in range(size * FAMILIES)]
+    groups += [senior_and_junior(rng) for _ in range(size * PAIRS)]
+    groups += [colleagues(rng) for _ in range(size * COMPANIES)]
+    groups += [[somebody(rng, draw.zipf(rng, draw.LASTS), household(rng))] for _ in range(size * ALONE)]
     return [one for group in groups for one in group]
 
 
@@ -182,10 +183,10 @@ def row_of(rng: Random, person: dict[str, str], system: str) -> Row:
     return row
 
 
-def customers(seed: int) -> Customers:
-    """An export of some 400 rows, in random order."""
+def customers(seed: int, size: int = 1) -> Customers:
+    """An export of some 400 rows, or a multiple of that, in random order."""
     rng = Random(f"crm {seed}")
-    found = [(row, one) for one, person in enumerate(everybody(rng)) for row in rows_of(rng, person)]
+    found = [(row, one) for one, person in enumerate(everybody(rng, size)) for row in rows_of(rng, person)]
     rng.shuffle(found)
     rows = [row | {"id": f"c{k}"} for k, (row, _) in enumerate(found, 1)]
     return Customers(rows, {row["id"]: one for row, (_, one) in zip(rows, found, strict=True)})
@@ -267,9 +268,9 @@ def right_records(kb: Any, found: Customers) -> float:
     return right / len(homes)
 
 
-def tell(seed: int, questions: int, folder: str) -> dict[str, Any]:
+def tell(seed: int, questions: int, folder: str, size: int = 1) -> dict[str, Any]:
     """The whole story of one export."""
-    found = customers(seed)
+    found = customers(seed, size)
     path = Path(folder, f"crm {seed}.csv")
     write(found.rows, path)
     with partita.kb.open(Path(folder, f"crm {seed}.db")) as kb, path.open(encoding="utf-8") as file:
@@ -293,6 +294,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--questions", type=int, default=150)
+    parser.add_argument("--size", type=int, default=1, help="so many times as many people; kept only if 1")
     parser.add_argument("--write", nargs=2, type=Path, metavar=("EXPORT", "TRUTH"))
     options = parser.parse_args()
     if options.write:
@@ -302,7 +304,7 @@ def main() -> None:
         truth.write_text("id,person\n" + "".join(f"{id},{one}\n" for id, one in found.truth.items()))
         return
     with tempfile.TemporaryDirectory() as folder:
-        stories = [tell(seed, options.questions, folder) for seed in range(options.seeds)]
+        stories = [tell(seed, options.questions, folder, options.size) for seed in range(options.seeds)]
     columns = ("entities", "f1", "silly_merges", "divided", "right_records")
     rows = [
         [
@@ -318,7 +320,8 @@ def main() -> None:
         ["seed", "rows", "people", "questions", *columns, "answers (clean after)"],
         rows,
     )
-    keep("crm", {"stories": stories})
+    if options.size == 1:
+        keep("crm", {"stories": stories})
 
 
 if __name__ == "__main__":

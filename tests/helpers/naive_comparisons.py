@@ -283,6 +283,9 @@ def presence(mentioned, names, model):
     """An entity is of one of some types; what it mentions, of each, draw by draw."""
     if model.rate == 0:
         return 0.0
+    if model.presence is not None:  # what none has mentioned is no evidence
+        heard = [bool(model.presence.get(name)) for name in names]
+        names, mentioned = ([one for one, h in zip(of, heard, strict=True) if h] for of in (names, mentioned))
     types = model.types or [(1.0, model.presence or {})]
     terms = [math.log(weight) + mentions(mentioned, names, model.rate, shares) for weight, shares in types]
     return max(terms) + math.log(sum(math.exp(term - max(terms)) for term in terms))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from partita.kb.fragments import Fragment, FragmentReader
     from partita.models.records.record import Record
 
+LIKE_ENTITIES = re.compile(r"E[0-9]+")
 ENOUGH = 50_000  # rows that are looked at before anything is learnt from them
 
 
@@ -41,8 +43,18 @@ class Watch:
         else:
             first, model, self._remarks = looked_at(found, reader, base.settings["schema"])
             missing = missing_of_model(model)
-        self._nothings = Nothings(missing)
-        self.fragments = self._nothings.passing(chain(first, found))
+        self._nothings, self._known = Nothings(missing), set(missing)
+        self._new: set[str] = set()  # columns that the model has not learnt
+        self._like_entities: str | None = None  # an id that might be an entity's
+        self.fragments = self._nothings.passing(self._seen(chain(first, found)))
+
+    def _seen(self, found: Iterator[Fragment]) -> Iterator[Fragment]:
+        """The same fragments, looked at."""
+        for fragment in found:
+            self._new |= fragment.properties.keys() - self._known
+            if LIKE_ENTITIES.fullmatch(fragment.id):
+                self._like_entities = self._like_entities or fragment.id
+            yield fragment
 
     def report(self) -> dict[str, Any]:
         """Say what stood for nothing, and what was to be ignored but never there; for JSON, what was said."""
@@ -50,6 +62,15 @@ class Watch:
             note(f"Note: {said}. What was written is kept; partita schema edit changes what counts.")
         for name in sorted(self._reader.unseen):
             note(f"Note: no row has a column {name!r} to ignore.")
+        for name in sorted(self._new):
+            note(
+                f"Note: the column {name!r} is new: it says little until partita relearn learns what to make of it."
+            )
+        if self._like_entities is not None:
+            id = self._like_entities
+            note(
+                f"Note: ids such as {id!r} look like those of entities; entity:{id} names the entity of that id."
+            )
         found: dict[str, Any] = {name: dict(counts) for name, counts in self._nothings.counts.items()}
         return {"missing": found, "remarks": self._remarks}
 

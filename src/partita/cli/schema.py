@@ -129,9 +129,10 @@ def edit(kb: args.Base, json: args.Json = False) -> None:
         file.unlink()
         if before and after == Record.from_toml(before).to_toml():  # comments and layout do not matter
             note("The schema is as it was: nothing to do.")
-            report = {"entities": base.stats()["entities"], "events": {}}
-        else:
-            report = relearn_all(base, after)
+            if json:
+                print_json({"entities": base.stats()["entities"], "events": {}})
+            return
+        report = relearn_all(base, after)
     print_relearnt(report, json)
 
 

@@ -46,8 +46,9 @@ def two_sides(connection: Connection, a: str, b: str) -> tuple[tuple[str, str], 
         two = [id for id in two if id not in one]
     one = [id for id in one if id not in two]
     if not one or not two:
-        same = f"the same fragment, {first!r}" if a == first else f"the same entity, {first}"
-        raise ValueError(f"{a!r} and {b!r} are {same}")
+        raise ValueError(
+            f"{a!r} and {b!r} are the same, {second if a == b else first}: name two different ones"
+        )
     return (first, second), [one, two]
 
 

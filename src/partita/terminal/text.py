@@ -96,7 +96,7 @@ def event_in_words(event: Event) -> str:
         "updated": f"{event.fragment} of {entity} has a new version",
         "emptied": f"{entity} has no fragments any more",
         "renamed": f"{entity} renamed from {detail.get('from')!r} to {detail.get('to')!r}",
-        "naming": f"entities are named by {', else '.join(' '.join(way) for way in detail.get('name', []))}",
+        "naming": f"entities are named by {named_by(detail.get('name'))}",
         "confirmed": f"judged the same: {detail.get('first')} and {detail.get('second')}",
         "separated": f"judged different: {detail.get('first')} and {detail.get('second')}",
         "cut": "judged: " + judgement_in_words("split", str(detail.get("first")), str(detail.get("second"))),
@@ -136,6 +136,11 @@ def consequences_in_words(events: Sequence[Event]) -> list[str]:
     if len(lines) > LINES:
         lines[LINES - 1 :] = [f"and {len(lines) - LINES + 1:,} more changes; partita events lists them"]
     return lines
+
+
+def named_by(ways: object) -> str:
+    """Attributes that name entities, the best first."""
+    return ", else ".join(" ".join(way) for way in ways) if isinstance(ways, list) else ""
 
 
 def reason(event: Event) -> str:

@@ -91,3 +91,21 @@ def test_presence_can_be_switched_off():
     X = [{"name": "Ada"}, {"job": "poet"}] * 20
     model = pt.Record({"name": pt.Text(), "job": pt.Category()}, rate=0).fit_prior(X)
     assert (model.rate, model.types) == (0, None)
+
+
+def test_what_none_has_mentioned_is_no_evidence():
+    """A new column in a later file must not hold together whoever has it."""
+    said = [{"name": f"person {k // 2}", "born": f"19{k // 2:02}"} for k in range(60)]
+    model = pt.Record.infer(said).fit_prior(said)
+    model.check(1)
+    new = model.numbers["*"]
+
+    def for_one(with_new):
+        alone, both = np.ones(len(model.numbers), np.int64), np.full(len(model.numbers), 2)
+        alone[new], both[new] = with_new, 2 * with_new
+        return model.log_presence(both, 2) - 2.0 * model.log_presence(alone, 1)
+
+    assert for_one(1) == pytest.approx(for_one(0), abs=1e-9)
+    clusters = [[{"x": "a"}], [{"x": "b"}], [{"x": "a"}, {"x": "b"}]]
+    alone, other, both = model.log_likelihood([model.validate(cluster) for cluster in clusters])
+    assert both - alone - other < 1.0

@@ -22,7 +22,9 @@ from partita.kb.store.statements import Lookup
 from partita.models.records.fragments import as_text
 
 ENTITIES = "E"  # what their ids begin with
+PLAINLY = "entity:"  # before the id of an entity, where a fragment has the same
 PAGE = 500  # entities that are read at a time
+LARGEST = (1 << 63) - 1  # number that a table holds
 NAMES = Lookup(select(tables.entities.c.number, tables.entities.c.name), tables.entities.c.number)
 
 
@@ -122,8 +124,9 @@ def names_of(connection: Connection, numbers: Iterable[int]) -> dict[int, str | 
 
 def entity_number(connection: Connection, id: str) -> int:
     """The number of an entity; KeyError if there never was one."""
-    digits = id.removeprefix(ENTITIES)
-    if id.startswith(ENTITIES) and digits.isdecimal() and digits.isascii() and len(digits) < 18:
+    named = str(id).removeprefix(PLAINLY)
+    digits = named.removeprefix(ENTITIES)
+    if named.startswith(ENTITIES) and digits.isdecimal() and digits.isascii() and len(digits) < 18:
         table = tables.entities
         found = connection.scalar(select(table.c.number).where(table.c.number == int(digits)))
         if found is not None:
@@ -236,7 +239,9 @@ def moment_of(connection: Connection, when: int | datetime) -> int:
         at = when.astimezone(UTC).isoformat(timespec="milliseconds")
         events = tables.events
         return int(connection.scalar(select(func.max(events.c.number)).where(events.c.at <= at)) or 0)
-    return int(when)
+    if isinstance(when, bool) or not isinstance(when, int):
+        raise TypeError(f"a moment is the number of an event or a datetime, not {when!r}")
+    return min(when, LARGEST)
 
 
 def entity_of(connection: Connection, id: str) -> Entity:
@@ -285,7 +290,8 @@ def two_fragments(connection: Connection, a: str, b: str) -> tuple[str, str]:
     """The ids of two fragments, each named by its own id or by an entity; ValueError if they are the same."""
     first, second = (fragment_meant(connection, id) for id in (a, b))
     if first == second:
-        raise ValueError(f"{a!r} and {b!r} are the same fragment, {first!r}")
+        why = "both stand for" if a != b else "name two different ones: both are"
+        raise ValueError(f"{a!r} and {b!r}: {why} fragment {first!r}")
     return first, second
 
 

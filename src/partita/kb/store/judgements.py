@@ -114,6 +114,8 @@ def companions(connection: Connection, id: str) -> set[str]:
 
 def find(connection: Connection, number: int) -> Any:
     """A judgement; None if there is none of that number."""
+    if not 0 < number < 1 << 63:  # which no table holds
+        return None
     return connection.execute(select(judgements).where(judgements.c.number == number)).first()
 
 

@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
-from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS
+from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS, UNHEARD
 from partita.models.records.comparisons.vocabulary import ComparedValues
 from partita.models.records.fragments import ReadFragment, check_fragments
 from partita.models.records.kinds import Attribute
@@ -268,10 +268,12 @@ class Record(TextModel):
             raise ValueError(f"types must have weights above 0 that sum to 1, got {weights!r}")
         for name in names:
             share_of(self.presence or {}, name)  # is checked even if types say more
+        unheard = np.array([self.presence is not None and not self.presence.get(name) for name in names])
         rows = []
         for weight, presence in types:
             expected = np.array([share_of(presence, name) for name in names]) * self.rate
-            rows.append([*expected, expected.sum(), self.rate, np.log(weight)])
+            total = expected[~unheard].sum()
+            rows.append([*np.where(unheard, UNHEARD, expected), total, self.rate, np.log(weight)])
         return np.array(rows)
 
     def _modelled(self) -> tuple[list[str], list[Attribute]]:
@@ -300,7 +302,8 @@ class Record(TextModel):
         """
         if self.rate == 0.0:
             return 0.0
-        expected = self._vocabulary.presence[:, :-3]
+        heard = self._vocabulary.presence[0, :-3] >= 0.0
+        expected, mentions = self._vocabulary.presence[:, :-3][:, heard], mentions[heard]
         totals, rates, log_weights = self._vocabulary.presence[:, -3:].T
         rising = gammaln(expected + mentions) - gammaln(expected)
         of_types = log_weights - totals * np.log1p(size / rates) + rising.sum(axis=1)

@@ -60,6 +60,7 @@ SAME, ALIKE, NEAR, OTHERS = range(
 )  # how values are compared: equality, texts, numbers; or by a kernel of its own
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
+UNHEARD = -1.0  # expected of an attribute that none has mentioned: that some do now is no evidence
 VALUE, TOTAL = range(2)  # kinds of features
 
 

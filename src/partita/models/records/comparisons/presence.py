@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from partita._core.kernel import inner
-from partita.models.records.comparisons.family import MENTIONS, PRESENT
+from partita.models.records.comparisons.family import MENTIONS, PRESENT, UNHEARD
 from partita.models.records.tables import CAPACITY, START, WIDTH, count_of
 
 
@@ -47,6 +47,8 @@ def presence_gain(pool, groups, totals, presence, statistics, c, start, capacity
     for k in range(presence.shape[0]):
         term, product = statistics[c, WIDTH + k] - presence[k, n] * shrink, 1.0
         for g in range(n_groups):
+            if presence[k, groups[g, 0]] == UNHEARD:
+                continue
             product *= (presence[k, groups[g, 0]] + groups[g, 3]) * share
             if product < 1e-200:
                 term += math.log(product)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from partita._core.kernel import borrowed, inner, shared
-from partita.models.records.comparisons.family import MENTIONS, OTHERS, PRESENT, VALUES
+from partita.models.records.comparisons.family import MENTIONS, OTHERS, PRESENT, UNHEARD, VALUES
 from partita.models.records.comparisons.presence import weigh_types
 from partita.models.records.comparisons.values import evidence, forget, gather, make_room, prepare, with_items
 from partita.models.records.tables import (
@@ -41,8 +41,9 @@ def count_items(family, pool, start, capacity, n_groups, by):
     used = np.int64(0)
     for g in range(n_groups):
         a = groups[g, 0]
-        used += add(pool, start, capacity, MENTIONS, by)
-        used += add(pool, start, capacity, totals[a, PRESENT], by)
+        if family.presence[0, a] != UNHEARD:
+            used += add(pool, start, capacity, MENTIONS, by)
+            used += add(pool, start, capacity, totals[a, PRESENT], by)
         used += add(pool, start, capacity, totals[a, VALUES], (groups[g, 2] - groups[g, 1]) * by)
         for k in range(groups[g, 1], groups[g, 2]):
             used += add(pool, start, capacity, items[k], by)
