@@ -177,6 +177,7 @@ def options(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--half", choices=HALVES, help="all sets of it, instead of some of the tuning half")
     parser.add_argument("--sets", nargs="+", help="these alone, of whichever half")
     parser.add_argument("--most", type=int, default=300, help="records of a set")
+    parser.add_argument("--jobs", type=int, default=1, help="sets at the same time")
     parser.add_argument("--answers", type=int, default=100, help="how many")
     parser.add_argument(
         "--folds", type=int, choices=(1, 2), default=2, help="whether the halves are exchanged"
