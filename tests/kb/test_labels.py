@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import partita.kb
 from partita.kb import labels
+from partita.kb.groups import Groups
 from partita.kb.store.database import get
 from partita.kb.store.judgements import Standing
 from partita.models.records.record import Record
@@ -107,6 +108,29 @@ def test_the_label_of_a_removed_fragment_is_erased(kb):
         assert labels.labels_kept(connection) == {"f1": "Mario"}
 
 
+def test_judgements_that_say_otherwise_are_not_said_to_say_the_same():
+    rows = [judged(1, "confirm", "a", "b"), judged(2, "separate", "a", "c"), judged(3, "confirm", "b", "d")]
+    found = labels.contradiction({"a": "X", "d": "Y"}, rows)
+    assert found.fragments == ["a", "d"]
+    assert found.reason.endswith("but judgements 1, 3 say that they are the same")
+
+
+def test_many_contradictions_cost_no_more_than_one(monkeypatch):
+    """What belongs together is found once, not once for each."""
+    asked, of = [], Groups.of
+    monkeypatch.setattr(Groups, "of", lambda groups, thing: asked.append(thing) or of(groups, thing))
+    given = {f"{side}{k}": f"{side}{k // 2 * 2}" for k in range(200) for side in "ab"}
+    rows = [judged(k, "confirm", [f"a{k}"], [f"b{k}"]) for k in range(0, 100, 2)]
+    rows += [judged(k, "separate", [f"a{k - 1}"], [f"a{k}"]) for k in range(101, 200, 2)]
+    left = labels.agreeing(given, rows)
+    assert len(left) == 400 - 2 * 50 - 2 * 50
+    assert len(asked) < 20 * len(given)
+
+
+def judged(number, kind, one, other):
+    return Standing(number, kind, "", "", "", [list(one), list(other)])
+
+
 # ---------------------------------------------------------------------- against all partitions
 
 IDS = "abcde"
@@ -130,8 +154,17 @@ def test_labels_and_judgements_agree_if_some_clustering_keeps_them(given, said):
         return  # which is refused before
     assert (labels.contradiction(given, rows) is None) == possible(given, rows)
     left = labels.agreeing(given, rows)
-    assert left.items() <= given.items()
+    assert left == one_after_the_other(given, rows)
     assert possible(left, rows)
+
+
+def one_after_the_other(given, rows):
+    """The labels that are left when those of the first contradiction go, again and again."""
+    left = dict(given)
+    while (found := labels.contradiction(left, rows)) is not None:
+        left = {id: label for id, label in left.items() if id not in found.fragments}
+        assert found.fragments
+    return left
 
 
 def possible(given, rows):

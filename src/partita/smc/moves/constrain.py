@@ -33,7 +33,8 @@ def constrain(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -
     that are not in the state are passed over. What conforms already stays as it is, unless something is possible
     again that was ruled out.
     """
-    lifted = bool(statements(engine.constraints) - statements(constraints))
+    before, now = (constraints_among(each, engine.present) for each in (engine.constraints, constraints))
+    lifted = bool(statements(before) - statements(now))  # what was said of who is gone is not lifted
     engine.constraints = constraints
     broken = [
         subproblems
