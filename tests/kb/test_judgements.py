@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import partita.kb
+from partita.kb import judgements
 from tests.helpers.downstream import entities_of
 from tests.helpers.people import fragments
 
@@ -144,25 +145,22 @@ def test_an_entity_is_cut_by_naming_who_leaves(kb):
     assert row.sides == [staying, leaving]
 
 
-@pytest.mark.parametrize(
-    ("leaving", "by", "message"),
-    [
+def test_what_cannot_be_cut(kb):
+    before, firm = state(kb), named(kb, "N")
+    for leaving, by, message in (
         ([], None, "say how to split"),
         (["N0"], "city", "say how to split"),
         (["Q0"], None, "fragment 'Q0' is not of"),
-        (None, None, "all fragments of .* would leave"),
+        (firm.fragments, None, "all fragments of .* would leave"),
         ([], "city", "say the same: nothing to split"),
         ([], "colour", "says anything of 'colour'; they have city, first_name, name"),
-    ],
-)
-def test_what_cannot_be_cut(kb, leaving, by, message):
-    before, firm = state(kb), named(kb, "N")
-    with pytest.raises(ValueError, match=message):
-        kb.split(firm.id, firm.fragments if leaving is None else leaving, by=by)
-    assert_is(kb, before)
-    assert kb.judgements() == []
+    ):
+        with pytest.raises(ValueError, match=message):
+            kb.split(firm.id, leaving, by=by)
     with pytest.raises(KeyError, match="there is no entity 'E999'"):
         kb.split("E999", ["N0"])
+    assert_is(kb, before)
+    assert kb.judgements() == []
 
 
 def test_what_to_undo(kb):
@@ -247,3 +245,27 @@ def test_what_was_judged_of_a_fragment_that_comes_back_leaves_others_alone(peopl
     now = entities_of(kb)
     assert {now[each.id] for each in large[:2]} == {before[each.id] for each in large[:2]}
     assert np.isclose(kb.together(leaving, large[3].fragments[0]), 0.0)
+
+
+def test_who_was_drawn_to_strangers_by_a_fragment_returns_when_that_goes(kb):
+    """No judgement is left that binds them, only what one has made of them."""
+    home = named(kb, "Q").id
+    kb.confirm("N0", "Q0")
+    if kb.entity_of("Q0").id == home:  # the other was drawn
+        kb.remove("Q0")
+        assert kb.entity_of("N0").id == kb.entity_of("N1").id
+    else:
+        kb.remove("N0")
+        assert kb.entity_of("Q0").id == home
+
+
+def test_parts_are_joined_through_what_they_have_in_common(tmp_path):
+    said = {"a": "xy", "b": "z", "c": "w", "d": "zv", "e": "yz", "f": "", "g": "w"}
+    rows = [{"id": id, "name": "Ada", **({"tag": list(tags)} if tags else {})} for id, tags in said.items()]
+    with partita.kb.open(tmp_path / "parts.db") as kb:
+        kb.add(rows)
+        with kb.store.reading() as connection:
+            assert judgements.parts_by(connection, "E1", list(said), "tag") == [
+                ["a", "b", "d", "e"],
+                ["c", "g"],
+            ]

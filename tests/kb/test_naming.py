@@ -355,10 +355,10 @@ def followed(kb):
 @pytest.mark.parametrize("seed", range(3))
 def test_events_tell_all_names(tmp_path, seed):
     rng = random.Random(seed)
-    rows, _ = fragments(80, seed)
+    rows, _ = fragments(60, seed)
     with partita.kb.open(tmp_path / "kb.db") as kb:
-        kb.add(rows[:40])
-        waiting, held = rows[40:], [row["id"] for row in rows[:40]]
+        kb.add(rows[:24])
+        waiting, held = rows[24:], [row["id"] for row in rows[:24]]
         for _ in range(12):
             a, b = rng.sample(held, 2)
             what = rng.choice(

@@ -26,16 +26,30 @@ if TYPE_CHECKING:
 BATCH = 500
 SWEEPS = 2
 
+Output = Annotated[
+    str,
+    typer.Option("--output", "-o", metavar="KB", help="The knowledge base: a file, or a postgresql:// URL."),
+]
+Particles = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help=f"Clusterings kept of each subproblem; {PARTICLES} unless given.", show_default=False
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="What to cluster with: record, which learns how attributes vary (the default); jsonlm, a "
+        "language model; or a file of weights from partita train jsonlm.",
+        show_default=False,
+    ),
+]
+
 
 @refusing
 def build(
     data: args.Data,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="KB", help="The knowledge base: a file, or a postgresql:// URL."
-        ),
-    ],
+    output: Output,
     schema: Annotated[
         Path | None,
         typer.Option(help="Which attributes there are, as TOML; inferred unless given.", show_default=False),
@@ -48,23 +62,11 @@ def build(
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
     sheet: args.Sheet = None,
-    particles: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help=f"Clusterings kept of each subproblem; {PARTICLES} unless given.", show_default=False
-        ),
-    ] = None,
+    particles: Particles = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Compare with all entities, not with those that share a word.")
     ] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="What to cluster with: record, which learns how attributes vary (the default); jsonlm, a "
-            "language model; or a file of weights from partita train jsonlm.",
-            show_default=False,
-        ),
-    ] = None,
+    model: Model = None,
     name: args.Name = None,
     refine: Annotated[
         int, typer.Option(min=0, help="How often to look again, at the end, at what has come in.")
@@ -107,11 +109,10 @@ def build(
         report |= diagnosed(base, diagnostics, json)
     if json:
         print_json(report)
-        return
-    answer(f"{output}: {added_in_words(done)}.")
-    answer(
-        f"{stats['fragments']:,} fragments of {stats['entities']:,} entities. See: partita entities {output}"
-    )
+    else:
+        held = f"{stats['fragments']:,} fragments of {stats['entities']:,} entities"
+        answer(f"{output}: {added_in_words(done)}.")
+        answer(f"{held}. See: partita entities {output}")
 
 
 @refusing

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from partita._core.typing import Integers
 from partita.kb import conditioning
 from partita.kb.conditioning import Before
+from partita.kb.groups import Groups
 from partita.kb.queries.answers import entity, fragments_meant, name_then
 from partita.kb.session import Session
 from partita.kb.store import judgements as rows
@@ -123,34 +124,33 @@ def split(session: Session, id: str, by: str | None, leaving: Sequence[str], use
         connection = session.connection
         found = entity(connection, id, None)
         if by is None:
-            strangers = [each for each in leaving if each not in found.fragments]
-            if strangers:
-                raise ValueError(f"fragment {strangers[0]!r} is not of {found.id}, so it cannot leave it")
-            sides = [[each for each in found.fragments if each not in leaving], list(dict.fromkeys(leaving))]
-            if not sides[0]:
+            gone, members = dict.fromkeys(leaving), set(found.fragments)
+            stranger = next((each for each in gone if each not in members), None)
+            if stranger is not None:
+                raise ValueError(f"fragment {stranger!r} is not of {found.id}, so it cannot leave it")
+            staying = [each for each in found.fragments if each not in gone]
+            if not staying:
                 raise ValueError(f"all fragments of {found.id} would leave it: name those of one part only")
-            return record(session, journal, "split", (found.id, ", ".join(sides[1])), sides, user)
+            return record(session, journal, "split", (found.id, ", ".join(gone)), [staying, list(gone)], user)
         sides = parts_by(connection, found.id, found.fragments, by)
         return record(session, journal, "split", (found.id, f"by {by}"), sides, user)
 
 
 def parts_by(connection: Connection, named: str, ids: Sequence[str], attribute: str) -> list[list[str]]:
     """Fragments that have a value of an attribute in common, directly or through others; those without are left out."""
-    parts: list[tuple[set[str], list[str]]] = []
-    known: set[str] = set()
+    said: dict[str, list[str]] = {}  # by each fragment
+    alike, known = Groups(), set[str]()
     for fragment in all_of(connection, ids):
         known |= fragment.properties.keys()
         values = {folded(as_text(value)) for value in fragment.properties.get(attribute, [])}
-        if not values:
-            continue
-        alike = [part for part in parts if part[0] & values]
-        joined = (
-            values.union(*(part[0] for part in alike)),
-            [*chain(*(part[1] for part in alike)), fragment.id],
-        )
-        parts = [part for part in parts if part not in alike] + [joined]
+        if values:
+            said[fragment.id] = list(values)
+            alike.join(said[fragment.id])
+    parts: dict[str, list[str]] = {}
+    for id, of_it in said.items():
+        parts.setdefault(alike.of(of_it[0]), []).append(id)
     if len(parts) > 1:
-        return [members for _, members in parts]
+        return list(parts.values())
     if not parts:
         there = ", ".join(sorted(known))
         raise ValueError(f"no fragment of {named} says anything of {attribute!r}; they have {there}")

@@ -7,12 +7,12 @@ judgement counts, and what it concerns of them teaches no longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from partita.kb.groups import Groups
 from partita.kb.store.database import get, put
 from partita.kb.store.fragments import numbers_of
 from partita.kb.store.judgements import Standing, standing
@@ -60,8 +60,8 @@ def keep(connection: Connection, given: Mapping[str, Any]) -> None:
 
 def forget(connection: Connection, ids: Iterable[str]) -> None:
     """Erase the labels of fragments that are removed."""
-    kept = labels_kept(connection)
-    left = {id: entity for id, entity in kept.items() if id not in set(ids)}
+    kept, gone = labels_kept(connection), set(ids)
+    left = {id: entity for id, entity in kept.items() if id not in gone}
     if len(left) < len(kept):
         put(connection, KEPT, left)
 
@@ -86,64 +86,55 @@ def labels_of(connection: Connection, ids: Sequence[str]) -> list[str | None] | 
 
 def agreeing(labels: Mapping[str, str], judged: Sequence[Standing]) -> dict[str, str]:
     """The labels that no judgement contradicts."""
-    left = dict(labels)
-    while (found := contradiction(left, judged)) is not None:
-        for id in found.fragments:
-            del left[id]
-    return left
+    ruled_out = {id for found in contradictions(labels, judged) for id in found.fragments}
+    return {id: entity for id, entity in labels.items() if id not in ruled_out}
 
 
 def contradiction(labels: Mapping[str, str], judged: Sequence[Standing]) -> Contradiction | None:
     """The first contradiction between labels and judgements; None if they agree."""
-    rows = [row for row in judged if row.kind != "unsure"]
-    groups = Groups()
-    for row in rows:
-        if row.kind == "confirm":
-            groups.join(row.fragments)
-    first: dict[str, str] = {}  # fragment of each group that has a label
-    for id, entity in labels.items():
-        other = first.setdefault(groups.of(id), id)
-        if labels[other] != entity:
-            numbers = [row.number for row in rows if groups.of(row.fragments[0]) == groups.of(id)]
-            said = f"the labels say that {other!r} is of {labels[other]!r} and {id!r} of {entity!r}"
-            concerned = [each for each in labels if groups.of(each) == groups.of(id)]
-            return Contradiction(concerned, f"{said}, but {saying(numbers)} that they are the same")
+    return next(contradictions(labels, judged), None)
+
+
+def contradictions(labels: Mapping[str, str], judged: Sequence[Standing]) -> Iterator[Contradiction]:
+    """All contradictions between labels and judgements, without the labels of those before."""
+    groups, left = Groups(), dict(labels)
+    confirmed = [row for row in judged if row.kind == "confirm"]
+    for row in confirmed:
+        groups.join(row.fragments)
+    said_of: dict[str, list[int]] = {}  # each group, by number
+    for row in confirmed:
+        said_of.setdefault(groups.of(row.fragments[0]), []).append(row.number)
+    for group, ids in grouped(labels, groups).items():
+        one = ids[0]
+        other = next((id for id in ids if labels[id] != labels[one]), None)
+        if other is not None:
+            said = f"the labels say that {one!r} is of {labels[one]!r} and {other!r} of {labels[other]!r}"
+            yield Contradiction(ids, f"{said}, but {saying(said_of[group])} that they are the same")
+            for id in ids:
+                del left[id]
     held: dict[str, str] = {}  # fragment of each label
-    for id, entity in labels.items():
+    for id, entity in left.items():
         groups.join([held.setdefault(entity, id), id])
-    for row in (row for row in rows if row.kind != "confirm"):
+    found = grouped(left, groups)
+    for row in (row for row in judged if row.kind not in ("confirm", "unsure")):
         side_of: dict[str, tuple[int, str]] = {}
         for side, id in ((side, id) for side, ids in enumerate(row.sides) for id in ids):
-            before, other = side_of.setdefault(groups.of(id), (side, id))
-            if before != side:
-                said = f"by the labels {other!r} and {id!r} are the same"
-                concerned = [each for each in labels if groups.of(each) == groups.of(id)]
-                return Contradiction(concerned, f"{said}, but {saying([row.number])} that they are different")
-    return None
+            before, first = side_of.setdefault(group := groups.of(id), (side, id))
+            if before != side and group in found:
+                said = f"by the labels {first!r} and {id!r} are the same"
+                reason = f"{said}, but {saying([row.number])} that they are different"
+                yield Contradiction(found.pop(group), reason)
+
+
+def grouped(ids: Iterable[str], groups: Groups) -> dict[str, list[str]]:
+    """The ids in each group."""
+    found: dict[str, list[str]] = {}
+    for id in ids:
+        found.setdefault(groups.of(id), []).append(id)
+    return found
 
 
 def saying(numbers: Sequence[int]) -> str:
     """Which judgements say something."""
     one = len(numbers) == 1
     return f"judgement{'' if one else 's'} {', '.join(map(str, numbers))} say{'s' if one else ''}"
-
-
-class Groups:
-    """Sets of things, of which some are joined."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def of(self, thing: str) -> str:
-        """One of a thing's set, the same for all of it."""
-        root = thing
-        while (parent := self._parent.get(root, root)) != root:
-            root = parent
-        while (parent := self._parent.get(thing, thing)) != root:
-            self._parent[thing], thing = root, parent
-        return root
-
-    def join(self, things: Sequence[str]) -> None:
-        """Make one set of those of some things."""
-        for one, other in pairwise(things):
-            self._parent[self.of(other)] = self.of(one)

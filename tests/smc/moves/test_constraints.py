@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import partita as pt
-from partita.smc.moves.constrain import constrain
+from partita.smc.moves import constrain as moves
+from partita.smc.moves.constrain import constrain, explore
 from partita.smc.state.constraints import constraints_from
 from tests.helpers import oracle
 from tests.helpers.effort import examples
@@ -261,6 +262,37 @@ def test_removal_changes_one_subproblem():
     assert kept
     for key, part in kept.items():
         assert after[key] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("together", "cuts", "gone", "frees"),
+    [
+        ([(0, 1), (1, 2), (2, 3)], [], 1, False),  # the others are still held by one another
+        ([(0, 1)], [], 1, True),
+        ([(0, 1), (1, 2)], [[[1], [5]]], 1, True),  # only it kept the rest of its group apart
+        ([(0, 1), (1, 2)], [[[0, 1], [5]]], 1, False),
+        ([], [[[0, 1], [5, 6]]], 1, False),
+        ([], [[[0], [5, 6]]], 0, True),
+        ([], [[[0, 1], [5]], [[1], [6]]], 1, True),
+        ([(2, 3)], [], 7, False),
+    ],
+)
+def test_only_who_held_others_alone_has_them_looked_at_again(monkeypatch, together, cuts, gone, frees):
+    """Where all that remain are held as before, to let one go must not cost a replay of its whole subproblem."""
+    sampler = pt.SplitSMC(MODEL, alpha=1.0, n_particles=8).fit(rows_of("gaussian", 10))
+    engine, replayed = sampler._fitted(), []
+
+    def without(x):
+        left = [[[y for y in side if y != x] for side in sides] for sides in cuts]
+        group = [y for y in sorted({*itertools.chain(*together)}) if y != x]
+        return constraints_from(list(itertools.pairwise(group)), left)
+
+    with engine.changing(long=True):
+        constrain(engine, without(None), [range(10)])
+        engine.remove(gone)
+        monkeypatch.setattr(moves, "explore", lambda *given: replayed.append(1) or explore(*given))
+        constrain(engine, without(gone), [range(10)])
+        assert bool(replayed) == frees
 
 
 def test_removing_what_is_not_there():

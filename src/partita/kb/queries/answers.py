@@ -14,7 +14,6 @@ from partita.kb.fragments import Fragment
 from partita.kb.queries.listing import listed
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
-from partita.kb.store.fragments import ids_of as ids_of  # for explain and questions
 from partita.kb.store.fragments import no_fragment
 from partita.kb.store.fragments import numbers_of as numbers_of
 from partita.kb.store.judgements import sides_of

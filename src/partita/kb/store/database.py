@@ -31,11 +31,10 @@ from sqlalchemy.engine import URL, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from partita.kb.store import tables
-from partita.kb.store.statements import execute, fetch
+from partita.kb.store.statements import MANY, execute, fetch
 from partita.kb.store.tables import about
 
 PATIENCE = 30  # seconds that a writer waits for another
-MANY = 500  # parameters of one statement
 
 
 class StoreError(Exception):

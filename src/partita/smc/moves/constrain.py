@@ -33,7 +33,12 @@ def constrain(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -
     that are not in the state are passed over. What conforms already stays as it is, unless something is possible
     again that was ruled out.
     """
-    lifted = bool(statements(engine.constraints) - statements(constraints))
+    present = engine.present
+    before, now = (statements(constraints_among(each, present)) for each in (engine.constraints, constraints))
+    lifted = bool(before - now) or leaves_free(engine.constraints, present)
+    if before == now and not lifted:
+        engine.constraints = constraints
+        return
     engine.constraints = constraints
     broken = [
         subproblems
@@ -54,6 +59,29 @@ def statements(constraints: Any) -> set[Any]:
     """What constraints say, one by one: pairs that are together, and cuts."""
     together, cuts = said_by(constraints)
     return {*together, *(frozenset(map(frozenset, sides)) for sides in cuts)}
+
+
+def leaves_free(constraints: Any, present: Integers) -> bool:
+    """Whether observations that are gone have held others, by what was said of them, where nothing else holds them.
+
+    They have not where two others of their group remain, who are held by all that held them, nor where nobody of their
+    group does, but others on their side of each cut.
+    """
+    observations, groups, starts, sides = parts_of(constraints)
+    here = np.isin(observations, present)
+    remaining = np.bincount(groups[here], minlength=len(starts) - 1)
+
+    def entries(group: int) -> set[tuple[int, int]]:
+        return set(map(tuple, sides[starts[group] : starts[group + 1]].tolist()))
+
+    left = np.unique(groups[~here])
+    if (remaining[left] == 1).any():
+        return True
+    alone = left[remaining[left] == 0]
+    if not len(alone):
+        return False
+    taken = set().union(*map(entries, np.flatnonzero(remaining).tolist()))
+    return any(entries(group) - taken for group in alone.tolist())
 
 
 def affected(engine: Any, constraints: Any, touched: Iterable[Sequence[int]]) -> list[list[int]]:
