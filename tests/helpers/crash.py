@@ -2,10 +2,10 @@
 
     python -m tests.helpers.crash URL [KILLS] [SEED]
 
-A child takes one step after the other: it builds, updates, judges, undoes, removes, refines, learns anew. After each
-batch and step it says how far it has come; it is killed (SIGKILL) at a random moment. Then the knowledge base is
-opened: whatever was acknowledged must be there, once, and every table in order. The next child goes on from there. In
-the end the state must be that of a knowledge base that nobody interrupted.
+A child takes one step after the other: it builds, syncs, updates, judges, undoes, removes, refines, learns
+anew. After each batch and step it says how far it has come; it is killed (SIGKILL) at a random moment. Then the
+knowledge base is opened: whatever was acknowledged must be there, once, and every table in order. The next child goes
+on from there. In the end the state must be that of a knowledge base that nobody interrupted.
 """
 
 import os
@@ -29,6 +29,8 @@ from tests.helpers.people import fragments
 
 ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
+BOOK = [ROWS[k] for k in range(1, 72, 4) if k not in (13, 17)]  # what one source has later: two go, some come,
+BOOK[5] = BOOK[5] | {"properties": BOOK[5]["properties"] | {"occupation": ["poet"]}}  # and one changes
 FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
 SOON = 0.8  # seconds within which a child is killed; more and more, while none comes any further
@@ -37,6 +39,12 @@ SOON = 0.8  # seconds within which a child is killed; more and more, while none 
 def build(kb, rows):
     """As the command does it: in batches, and refined at the end."""
     kb.add(rows, batch=BATCH, progress=lambda done: tell(f"added {done}"), sweeps=2)
+    kb.finish()
+
+
+def sync(kb, rows):
+    """As ``build --sync`` does it."""
+    kb.sync(rows, confirmed=True, sweeps=2)
     kb.finish()
 
 
@@ -53,6 +61,7 @@ def judge_entities(kb, kind, first):
 
 STEPS = [  # each is one transaction, or can be taken again where it was interrupted
     lambda kb: build(kb, ROWS[:60]),
+    lambda kb: sync(kb, BOOK),
     lambda kb: kb.split(next(kb.entities()).id, by="born", user="crash"),
     lambda kb: kb.undo(user="crash"),
     lambda kb: judge_entities(kb, "confirm", 0),
