@@ -29,7 +29,9 @@ from tests.helpers.people import fragments
 
 ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
-BOOK = [ROWS[k] for k in range(1, 72, 4) if k not in (13, 17)]  # what one source has later: two go, some come,
+BOOK = [
+    ROWS[k] for k in range(1, 72, 4) if k not in (13, 17)
+]  # what one source has later: two go, some come,
 BOOK[5] = BOOK[5] | {"properties": BOOK[5]["properties"] | {"occupation": ["poet"]}}  # and one changes
 FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
