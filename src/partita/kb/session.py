@@ -269,8 +269,8 @@ def open_session(
     if model not in (None, RECORD) and create and not is_there(target):
         Network.of(model)  # which is refused, where it cannot be had, before a file is made
     store = Store(target, create)
-    wanted = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model}
-    wanted["name"] = name_wanted(name)
+    wanted: dict[str, Any] = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
+    wanted |= {"model": model, "name": name_wanted(name)}
     try:
         return Session(store, settle(store, wanted | {"schema": None if given is None else given.to_toml()}))
     except BaseException:
