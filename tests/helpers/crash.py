@@ -4,8 +4,9 @@
 
 A child takes one step after the other: it builds, syncs, updates, judges, undoes, removes, refines, learns anew. After
 each batch and step it says how far it has come; it is killed (SIGKILL) at a random moment, every second time within the
-step after the next. Then the knowledge base is opened: whatever was acknowledged must be there, once, and every table in
-order. The next child goes on from there. In the end the state must be that of a knowledge base that nobody interrupted.
+step after the next. Then the knowledge base is opened: whatever was acknowledged must be there, once, and every table
+in order. The next child goes on from there. In the end the state must be that of a knowledge base that nobody
+interrupted.
 """
 
 import os
