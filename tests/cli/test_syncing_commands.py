@@ -1,12 +1,20 @@
 """``--sync`` and what goes with it, golden records and quiet commands, as they are typed."""
 
+import contextlib
 import csv
 import io
 import json
+import sqlite3
 
 import pytest
 
+import partita.kb
+from partita.cli import progress
+from partita.cli.input import Input
+from partita.kb import ingest
+from partita.kb.store.database import get
 from tests.cli.test_kb_commands import CONTACTS, document, invoke, refused, run
+from tests.kb.test_syncing import row
 
 LINES = CONTACTS.splitlines(keepends=True)
 
@@ -151,3 +159,48 @@ def test_golden_records(kb, tmp_path):
 def test_clusters_as_splink_has_them(kb):
     text = run("export", kb, "-", "--what", "clusters", "--format", "csv", "--with-fields")
     assert text.startswith("unique_id,cluster_id,match_probability,source,name")
+
+
+def test_an_interrupted_build_is_refined_by_the_next_one(tmp_path, day):
+    """Whether it was a sync or not; and by one that finds nothing to change."""
+    with partita.kb.open(tmp_path / "calm.db") as calm:
+        calm.sync(rows := [row(k) for k in range(12)], sweeps=1)
+        calm.finish()
+        done = calm.stats()["revision"]
+    data = tmp_path / "rows.jsonl"
+    data.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    for name, fill in (("add", "add"), ("sync", "sync")):
+        with partita.kb.open(kb := tmp_path / f"{name}.db") as base:
+            getattr(base, fill)(rows, sweeps=1)
+            assert base.stats()["revision"] < done
+        run("build", data, "-o", kb, "--sync")
+        with partita.kb.open(kb) as base, base.store.reading() as connection:
+            assert base.stats()["revision"] == done
+            assert get(connection, ingest.UNREFINED) is None
+
+
+def test_a_refusal_says_what_rows_without_a_source_are(tmp_path):
+    data, kb = tmp_path / "rows.csv", tmp_path / "kb.db"
+    lines = [f"{k},Person {k},Town {k % 3}\n" for k in range(8)]
+    data.write_text("id,name,city\n" + "".join(lines))
+    run("build", data, "-o", kb)
+    data.write_text("id,name,city\n" + "".join(lines[6:]))
+    assert "keeps files apart" in refused("add", kb, data, "--sync")
+
+
+def test_rows_are_counted_where_no_other_writer_waits(tmp_path, monkeypatch):
+    data, kb, counted = tmp_path / "rows.csv", tmp_path / "kb.db", []
+    data.write_text("id,name,city\n" + "".join(f"{k},Person {k},Town {k % 3}\n" for k in range(30)))
+
+    def count(self):
+        with contextlib.closing(sqlite3.connect(kb, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")  # an error, if it is locked
+        counted.append(30)
+        return 30
+
+    monkeypatch.setattr(Input, "count", count)
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    found = invoke("build", data, "-o", kb, "--batch", 10, "--refine", 0)
+    assert found.exit_code == 0
+    assert counted == [30]
+    assert "adding: 20 of 30" in found.stderr

@@ -2,10 +2,11 @@
 
     python -m tests.helpers.crash URL [KILLS] [SEED]
 
-A child takes one step after the other: it builds, updates, judges, undoes, removes, refines, learns anew. After each
-batch and step it says how far it has come; it is killed (SIGKILL) at a random moment. Then the knowledge base is
-opened: whatever was acknowledged must be there, once, and every table in order. The next child goes on from there. In
-the end the state must be that of a knowledge base that nobody interrupted.
+A child takes one step after the other: it builds, syncs, updates, judges, undoes, removes, refines, learns anew. After
+each batch and step it says how far it has come; it is killed (SIGKILL) at a random moment, every second time within the
+step after the next. Then the knowledge base is opened: whatever was acknowledged must be there, once, and every table
+in order. The next child goes on from there. In the end the state must be that of a knowledge base that nobody
+interrupted.
 """
 
 import os
@@ -29,14 +30,25 @@ from tests.helpers.people import fragments
 
 ROWS, _ = fragments(120, seed=5)
 CHANGED = [{**row, "properties": row["properties"] | {"occupation": ["poet"]}} for row in ROWS[:40:4]]
+BOOK = [
+    ROWS[k] for k in range(1, 72, 4) if k not in (13, 17)
+]  # what one source has later: two go, some come,
+BOOK[5] = BOOK[5] | {"properties": BOOK[5]["properties"] | {"occupation": ["poet"]}}  # and one changes
 FIRST = 12  # fragments that all have learnt from before
 BATCH = 4
 SOON = 0.8  # seconds within which a child is killed; more and more, while none comes any further
+AIMED = 0.2  # of that, within which it is killed after a certain step has begun
 
 
 def build(kb, rows):
     """As the command does it: in batches, and refined at the end."""
     kb.add(rows, batch=BATCH, progress=lambda done: tell(f"added {done}"), sweeps=2)
+    kb.finish()
+
+
+def sync(kb, rows):
+    """As ``build --sync`` does it."""
+    kb.sync(rows, confirmed=True, sweeps=2)
     kb.finish()
 
 
@@ -53,6 +65,7 @@ def judge_entities(kb, kind, first):
 
 STEPS = [  # each is one transaction, or can be taken again where it was interrupted
     lambda kb: build(kb, ROWS[:60]),
+    lambda kb: sync(kb, BOOK),
     lambda kb: kb.split(next(kb.entities()).id, by="born", user="crash"),
     lambda kb: kb.undo(user="crash"),
     lambda kb: judge_entities(kb, "confirm", 0),
@@ -79,6 +92,7 @@ def work(kb, after=()):
     reached = []
     for k, step in enumerate(STEPS):
         if not after or kb.stats()["revision"] < after[k]:
+            tell(f"begins {k}")
             step(kb)
         reached.append(kb.stats()["revision"])
         tell(f"done {reached[-1]}")
@@ -100,8 +114,11 @@ def quiet():
     os.close(nowhere)
 
 
-def run_until_killed(url, rng, after, within):
-    """Run a child for a random time; returns what it has said, and whether it came to the end."""
+def run_until_killed(url, rng, after, within, aim=None):
+    """Run a child for a random time; returns what it has said, and whether it came to the end.
+
+    If it is ``aim``-ed at a step, the time is short and begins with the step.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -110,12 +127,15 @@ def run_until_killed(url, rng, after, within):
             work(kb, after)
         os._exit(0)
     os.close(writing)
-    time.sleep(rng.random() ** 2 * within)
-    os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as file:
-        said = file.read().decode().splitlines()
-    return said, os.WIFEXITED(status)
+    said = b""
+    with os.fdopen(reading, "rb", buffering=0) as file:
+        while aim is not None and f"begins {aim}\n".encode() not in said and (more := file.read(4096)):
+            said += more
+        time.sleep(rng.random() ** 2 * within * (1.0 if aim is None else AIMED))
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        said += file.read()
+    return said.decode().splitlines(), os.WIFEXITED(status)
 
 
 def acknowledged(said, word):
@@ -177,7 +197,8 @@ def main(url, kills, seed):
         interrupted, lives, at = 0, 0, Counter()
         known, within, before = {"done": 0, "added": FIRST}, SOON, 0
         for done in range(1, kills + 1):
-            said, ended = run_until_killed(url, rng, after, within)
+            aim = None if done % 2 else bisect_right(after, before) + 1  # the step after the next
+            said, ended = run_until_killed(url, rng, after, within, aim)
             known = {word: max(known[word], acknowledged(said, word)) for word in known}
             revision = check(url, known, after)
             within, before = (SOON if revision > before else 1.3 * within), revision

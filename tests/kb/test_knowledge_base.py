@@ -12,6 +12,7 @@ import partita as pt
 import partita.kb
 from partita.kb import StoreError, ingest
 from partita.kb.clustering import Clustering
+from partita.kb.store import tables
 from partita.models.records.record import Record
 from tests.helpers.people import fragments
 from tests.helpers.stores import assert_same
@@ -358,6 +359,27 @@ def test_removal_erases_all_versions(kb):
     left = everything_in(kb).lower()
     for word in ("zebedee", "quux", "xanthippe", "grue"):
         assert word not in left
+
+
+def test_removal_erases_names_that_entities_had_by_other_attributes(tmp_path):
+    """Of those that ended, and where a judgement was remembered."""
+    people = [{"id": f"p{k}", "first": f"Per{k}", "last": f"Son{k}", "mail": f"{k}@x.org"} for k in range(8)]
+    with partita.kb.open(tmp_path / "kb.db", name="first last", n_particles=3) as kb:
+        kb.add([*people, {"id": "x", "first": "Zebedee", "last": "Quux", "mail": "zq@y.org"}])
+        kb.confirm("x", "p0")
+        ended = sa.select(tables.entities.c.name).where(tables.entities.c.ended.is_not(None))
+        with kb.store.reading() as connection:
+            assert connection.scalars(ended).all() in (["Zebedee Quux"], ["Per0 Son0"])
+            merged = connection.scalar(ended)
+        kb.confirm("p1", "p2")
+        kb.relearn(name="mail")
+        kb.confirm("p3", "p4")
+        gone = "x" if merged == "Zebedee Quux" else "p0"
+        kb.remove(gone, "p3")
+        assert merged not in everything_in(kb)
+        with kb.store.reading() as connection:
+            assert not connection.scalars(sa.select(tables.undoing.c.judgement)).all()
+        kb.undo(3)  # which nothing is remembered of
 
 
 def test_the_same_id_twice_in_one_call(kb):

@@ -384,3 +384,42 @@ def test_events_tell_all_names(tmp_path, seed):
                     getattr(kb, what)(*(() if what == "undo" else (a, b)))
         now = {entity.id: entity.name for entity in kb.entities()}
         assert followed(kb) == now
+
+
+# ---------------------------------------------------------------------- as what is known changes
+
+
+def nicknamed(n, nick="N{}"):
+    return [
+        {"id": f"f{k}", "name": f"{FIRST[k % 12]} {LAST[k % 7]}", "nick": nick.format(k)} for k in range(n)
+    ]
+
+
+def test_an_attribute_that_names_and_is_gone_does_not_stop_learning(tmp_path):
+    with partita.kb.open(tmp_path / "kb.db", name=("nick", "name"), n_particles=3) as kb:
+        rows = nicknamed(20)
+        kb.add(rows[:4])
+        kb.add([{"id": row["id"], "name": row["name"]} for row in rows])  # which is learnt from anew
+        assert kb.settings["learnt_from"] > 4
+        assert {entity.name for entity in kb.entities()} <= {row["name"] for row in rows}
+        settings = kb.settings
+        with pytest.raises(ValueError, match="nick"):
+            kb.relearn(name="nick")
+        assert kb.settings == settings
+    with partita.kb.open(tmp_path / "kb.db", name=("nick", "name")) as kb:
+        assert kb.settings == settings
+        with pytest.raises(ValueError, match="name"):
+            partita.kb.open(tmp_path / "kb.db", name=("name", "nick"))
+    with partita.kb.open(tmp_path / "new.db", name="nick") as kb, pytest.raises(ValueError, match="nick"):
+        kb.add([{"id": "a", "name": "Ada Lovelace"}])
+
+
+def test_entities_lose_a_name_that_stands_for_nothing_from_now_on(tmp_path):
+    with partita.kb.open(tmp_path / "kb.db", name="nick", n_particles=3) as kb:
+        kb.add([*nicknamed(8), {"id": "x", "name": "Zoe Quux", "nick": "Placeholder"}])
+        assert kb.entity_of("x").name == "Placeholder"
+        schema = kb.schema
+        start = schema.index("missing = [") + len("missing = [")
+        kb.relearn(schema=f'{schema[:start]}"Placeholder", {schema[start:]}', name="nick")
+        assert "Placeholder" not in {entity.name for entity in kb.entities()}
+        assert "naming" not in {event.kind for event in kb.events()}

@@ -95,14 +95,12 @@ def build(
         more: dict[str, Any] = {}
         watch = Watch(base, fragments, reader, given.is_one_table())
         if sync:
-            done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes)
+            done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes, refine)
             more = details(synced, dry_run)
         else:
-            done = add_all(base, watch.fragments, reader, batch, refine)
+            done = add_all(base, given, watch.fragments, reader, batch, refine)
         more |= watch.report()
-        if sync and synced.changes_anything:
-            base.refine(refine)
-        elif refine and not sync:
+        if refine:
             base.finish()
         stats = base.stats()
         report = {"knowledge_base": output, **done, **more, "entities": stats["entities"]}
@@ -154,7 +152,7 @@ def add(
                 return
             more = details(synced, dry_run)
         else:
-            done = add_all(base, watch.fragments, reader, batch)
+            done = add_all(base, given, watch.fragments, reader, batch)
         more |= watch.report()
         changes = counted(base, before)
         entities = base.stats()["entities"]
@@ -250,16 +248,23 @@ def relearn(
 # ---------------------------------------------------------------------- the work
 
 
-def add_all(base: KnowledgeBase, fragments: Any, reader: Any, batch: int, sweeps: int = 0) -> dict[str, int]:
+def add_all(
+    base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int, sweeps: int = 0
+) -> dict[str, int]:
     """Add fragments, which are to be refined by so many sweeps, and say how many."""
-    done = base.add(fragments, batch=batch, sweeps=sweeps)
+
+    def between(done: int) -> None:
+        if done >= batch:  # there may be more
+            given.count_if_wanted()
+
+    done = base.add(fragments, batch=batch, progress=between, sweeps=sweeps)
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
 
 
 @contextmanager
 def watched(base: KnowledgeBase, given: Input | None = None) -> Iterator[None]:
     """Show how far a knowledge base has come with what is done to it."""
-    count = {} if given is None else {"adding": given.count, "reading": given.count}
+    count = {} if given is None else {"adding": given.known_count, "reading": given.count}
     with watching(count) as watch:
         base.watch(watch)
         yield

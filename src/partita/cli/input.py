@@ -38,6 +38,8 @@ class Input:
     sheet: str | None = None
     source_name: str | None = None
     _noted: set[str] = field(default_factory=set)
+    _counted: int | None = None
+    _is_count_wanted: bool = False
 
     def __post_init__(self) -> None:
         if self.id is not None and self.no_id:
@@ -75,6 +77,16 @@ class Input:
         if any(Path(path).exists() and not Path(path).is_file() for path in self.paths):
             return None  # a pipe
         return sum(1 for _ in self.rows())
+
+    def known_count(self) -> int | None:
+        """How many rows there are, if that has been counted; else it is wanted."""
+        self._is_count_wanted = True
+        return self._counted
+
+    def count_if_wanted(self) -> None:
+        """Count the rows once, if somebody has asked; to be called where no other writer waits for that."""
+        if self._is_count_wanted and self._counted is None:
+            self._counted, self._is_count_wanted = self.count(), False
 
     def _note(self, text: str) -> None:
         """Say something about a file, once: files may be read twice."""

@@ -21,27 +21,42 @@ def check_goes_with_sync(sync: bool, dry_run: bool, yes: bool) -> None:
 
 
 def sync_all(
-    base: KnowledgeBase, given: Input, fragments: Any, reader: Any, dry_run: bool, yes: bool
+    base: KnowledgeBase,
+    given: Input,
+    fragments: Any,
+    reader: Any,
+    dry_run: bool,
+    yes: bool,
+    sweeps: int = 0,
 ) -> tuple[dict[str, int], Synced]:
-    """Let the data be the whole truth of their sources; how many fragments that adds, and so on, and what it means."""
+    """Let the data be the whole truth of their sources; how many fragments that adds, and so on, and what it means.
+
+    What comes in is to be refined by so many sweeps.
+    """
     from partita.kb.syncing import TooMuchGone, most_of
 
     try:
-        synced = base.sync(fragments, dry_run=dry_run, confirmed=yes)
+        synced = base.sync(fragments, dry_run=dry_run, confirmed=yes, sweeps=sweeps)
     except TooMuchGone as error:
+        note_no_source(error.plan)
         raise ValueError(
             f"{', '.join(given.paths)}: {error}, so nothing was changed; is the file whole? --dry-run shows what "
             "would be done, --yes does it"
         ) from None
-    if synced.removed and any(change.source is None for change in synced.sources):
-        note(
-            "Note: rows without a source are taken for the whole truth of all fragments without one; --source-name "
-            "NAME keeps files apart."
-        )
+    note_no_source(synced)
     if dry_run and not yes:
         for change in synced.excessive:
             note(f"Note: {most_of(change)}: it takes --yes.")
     return {**synced.counts, "skipped": reader.skipped, "repeated": reader.repeated}, synced
+
+
+def note_no_source(plan: Synced) -> None:
+    """Say what it means to have no source, where fragments without one go because of that."""
+    if any(change.source is None and change.removed for change in plan.sources):
+        note(
+            "Note: rows without a source are taken for the whole truth of all fragments without one; --source-name "
+            "NAME keeps files apart."
+        )
 
 
 def details(synced: Synced, dry_run: bool) -> dict[str, Any]:

@@ -23,11 +23,12 @@ from partita.kb.clustering import Clustering, Outcome
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
 from partita.kb.names import Given
+from partita.kb.naming import name_wanted
 from partita.kb.session import EMPTY, Session
 from partita.kb.store import erasing, fragments
 from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
-from partita.kb.store.judgements import forget
+from partita.kb.store.judgements import forget, forget_of
 from partita.models.records.arrow import is_table
 from partita.models.records.record import Record
 from partita.models.records.schema import unlearnt
@@ -220,7 +221,8 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
         session.report("removing", k, len(ids))
     labels.forget(session.connection, ids)
     kept = journal.names_in_use(erasing.owners(session.connection, ids))
-    journal.hidden |= erasing.erase(session.connection, ids, session.names.given_by, kept)
+    journal.hide(erasing.erase(session.connection, ids, kept), kept)
+    forget_of(session.connection, ids)
 
 
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
@@ -290,10 +292,10 @@ def relearn(
             wanted["schema"] = without_learnt(session, schema)
         session.settings = session.settings | {k: value for k, value in wanted.items() if value is not None}
         if name is not None or schema is not None:  # which says what entities are named by, or does not
-            session.settings = session.settings | {"name": name}
+            session.settings = session.settings | {"name": name_wanted(name)}
         if known is not None:
             labels.keep(session.connection, known)
-        learn_anew(session, journal)
+        learn_anew(session, journal, insist=name is not None)
         return labels.taught(session.connection)
 
 
@@ -305,14 +307,17 @@ def without_learnt(session: Session, schema: str) -> str:
     return text
 
 
-def learn_anew(session: Session, journal: Journal) -> None:
-    """Learn the model from all that is known, and cluster all fragments again; entities keep their numbers."""
-    old, ways = session.live, session.names.ways
+def learn_anew(session: Session, journal: Journal, insist: bool = False) -> None:
+    """Learn the model from all that is known, and cluster all fragments again; entities keep their numbers.
+
+    ``insist`` as in :meth:`Session.learn`.
+    """
+    old, ways, reading = session.live, session.names.ways, session.names.reading
     forget(session.connection)
     numbers, given = fragments.all_present(session.connection)
     judged = judgements.answers(session, numbers)
     known = labels.labels_of(session.connection, [fragment.id for fragment in given])
-    new = session.learn([fragment.properties for fragment in given], judged, known)
+    new = session.learn([fragment.properties for fragment in given], judged, known, insist)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new.model, given)
     keys = []
@@ -323,10 +328,12 @@ def learn_anew(session: Session, journal: Journal) -> None:
     if new.network is None:
         new.refine(most=REPLAYED, progress=partial(session.report, "refining"))
     entities = np.array([before[number] for number in new.numbers.tolist()], np.int64)
-    if session.names.ways != ways:
+    if session.names.reading != reading:
         names: dict[int, list[Given]] = defaultdict(list)
         for entity, fragment in zip(entities.tolist(), given, strict=True):
             names[entity] += session.names.given_by(fragment.properties)
-        journal.name_anew(session.names.ways, names)
+        if session.names.ways != ways:
+            journal.note_naming(session.names.ways)
+        journal.name_anew(names)
     journal.record(new.rename_from(entities, old.next_entity), relearnt=True)
     fragments.replace_keys(session.connection, numbers, keys)

@@ -133,7 +133,13 @@ class KnowledgeBase:
         return ingest.finish(self._session, progress)
 
     def sync(
-        self, fragments: Any, *, source: str | None = None, dry_run: bool = False, confirmed: bool = False
+        self,
+        fragments: Any,
+        *,
+        source: str | None = None,
+        dry_run: bool = False,
+        confirmed: bool = False,
+        sweeps: int = 0,
     ) -> Synced:
         """Take fragments in that are the whole truth of their sources: what a source has no more is removed.
 
@@ -152,13 +158,15 @@ class KnowledgeBase:
             Only say what would be done.
         confirmed : bool
             Whether a source may lose more than half of its fragments, which is refused otherwise.
+        sweeps : int
+            How often to refine what comes in or changes, once :meth:`finish` is called, as in :meth:`add`.
 
         Returns
         -------
         Synced
             The ids of the fragments added, updated and removed, and what that means to sources and entities.
         """
-        return sync(self._session, fragments, source, dry_run, confirmed)
+        return sync(self._session, fragments, source, dry_run, confirmed, sweeps)
 
     def remove(self, *ids: str) -> None:
         """Forget fragments, as if they had never come; their contents are erased.

@@ -59,6 +59,11 @@ class Names:
         """From now on names are taken from these attributes, but for texts that stand for nothing."""
         self.ways, self._missing, self._of = [tuple(way) for way in ways], missing or {}, {}
 
+    @property
+    def reading(self) -> tuple[list[Way], Mapping[str, Collection[str]]]:
+        """All that it depends on which names a fragment gives: the attributes, and what stands for nothing."""
+        return self.ways, self._missing
+
     def given_by(self, properties: Mapping[str, list[Any]]) -> list[Given]:
         """The names in what a fragment says."""
         for k, way in enumerate(self.ways):

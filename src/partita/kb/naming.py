@@ -171,6 +171,18 @@ def place_of(name: str) -> int | None:
 # ---------------------------------------------------------------------- said by users
 
 
+def name_wanted(name: str | Sequence[str] | None) -> str | list[str] | None:
+    """What entities are to be named by, as the settings keep it."""
+    return name if name is None or isinstance(name, str) else list(name)
+
+
+def naming_attributes(model: Record, wanted: str | Sequence[str], insist: bool) -> list[str] | None:
+    """The attributes that entities are to be named by; without ``insist`` those that the model has, None if none."""
+    known = model.attributes or {}
+    said = attributes_said(wanted, list(known))
+    return said if insist else [name for name in said if known.get(name) is not None] or None
+
+
 def attributes_said(text: str | Sequence[str], known: Sequence[str]) -> list[str]:
     """The attributes in "first_name last_name": divided by commas, or by spaces where they are not part of a name."""
     if not isinstance(text, str):

@@ -26,7 +26,7 @@ from partita.kb.clustering import Clustering, Outcome, Touched
 from partita.kb.columns import missing_of
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.names import Names
-from partita.kb.naming import attributes_said, ways_of
+from partita.kb.naming import name_wanted, naming_attributes, ways_of
 from partita.kb.store import fragments, judgements, sampler, tables
 from partita.kb.store.database import Store, StoreError, get, put
 from partita.kb.store.journal import DIGITS, Journal, Register
@@ -97,10 +97,12 @@ class Session:
     @contextmanager
     def changing(self) -> Iterator[Journal]:
         """A transaction in which the live sampler may change; if it fails, both are as before."""
+        settings = self.settings
         try:
             with self.store.writing() as connection:
                 self._connection = connection
                 self._catch_up()
+                settings = self.settings
                 journal = Journal(connection, self._register, self.names.of_fragment)
                 yield journal
                 revision = self._revision + self._has_changed(journal)
@@ -112,6 +114,7 @@ class Session:
                 self.clustering.saved()
         except BaseException:
             self._revision, self.clustering = -1, None  # to be loaded again
+            self.settings = settings
             raise
         finally:
             self._connection = None
@@ -193,17 +196,22 @@ class Session:
     # ------------------------------------------------------------------ changing the sampler as a whole
 
     def learn(
-        self, given: list[dict[str, Any]], pairs: Answers = (), labels: Sequence[str | None] | None = None
+        self,
+        given: list[dict[str, Any]],
+        pairs: Answers = (),
+        labels: Sequence[str | None] | None = None,
+        insist: bool = True,
     ) -> Clustering:
         """Learn a model from what fragments say, and go on with an empty sampler that has it.
 
-        ``pairs`` and ``labels`` are what is known of some of them, as in :meth:`Record.fit_prior`.
+        ``pairs`` and ``labels`` are what is known of some of them, as in :meth:`Record.fit_prior`. That an attribute
+        which entities are to be named by is not there is an error, or, without ``insist``, makes do with the others.
         """
         schema, kind = self.settings["schema"], self.settings.get("model", RECORD)
         network = None if kind == RECORD else asdict(Network.of(kind))  # before the time it takes to learn
         model = Record.from_toml(schema) if schema else Record.infer(given)
         if self.settings.get("name"):
-            model.name = attributes_said(self.settings["name"], list(model.attributes or {}))
+            model.name = naming_attributes(model, self.settings["name"], insist)
             model.check(1)
         self.report("learning", 0, None)
         codes, watched = (
@@ -261,7 +269,8 @@ def open_session(
     if model not in (None, RECORD) and create and not is_there(target):
         Network.of(model)  # which is refused, where it cannot be had, before a file is made
     store = Store(target, create)
-    wanted = {"n_particles": n_particles, "exact": exact, "learnt_from": 0, "model": model, "name": name}
+    wanted: dict[str, Any] = {"n_particles": n_particles, "exact": exact, "learnt_from": 0}
+    wanted |= {"model": model, "name": name_wanted(name)}
     try:
         return Session(store, settle(store, wanted | {"schema": None if given is None else given.to_toml()}))
     except BaseException:

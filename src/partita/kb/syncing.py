@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from sqlalchemy import Connection, select
 
+from partita._core.checks import whole
 from partita.kb import ingest
 from partita.kb.fragments import Fragment
 from partita.kb.queries.answers import Answer, entity_id
@@ -79,18 +80,25 @@ class Synced(Answer):
 
 
 class TooMuchGone(ValueError):
-    """A sync would remove more than half of a source, and nobody has confirmed that."""
+    """A sync would remove more than half of a source, and nobody has confirmed that; ``plan`` is what it would do."""
+
+    def __init__(self, plan: Synced) -> None:
+        super().__init__(most_of(plan.excessive[0]))
+        self.plan = plan
 
 
-def sync(session: Session, given: Any, source: str | None, dry_run: bool, confirmed: bool) -> Synced:
+def sync(
+    session: Session, given: Any, source: str | None, dry_run: bool, confirmed: bool, sweeps: int = 0
+) -> Synced:
     """See :meth:`KnowledgeBase.sync`."""
+    whole("sweeps", sweeps, 0)
     with tempfile.TemporaryFile("w+", encoding="utf-8") as waiting:
         plan, revision = planned(session, ingest.fragments_of(given, source), waiting)
         if dry_run or not plan.changes_anything:
             return plan
         if plan.excessive and not confirmed:
-            raise TooMuchGone(most_of(plan.excessive[0]))
-        carry_out(session, plan, revision, waiting)
+            raise TooMuchGone(plan)
+        carry_out(session, plan, revision, waiting, sweeps)
     return plan
 
 
@@ -171,8 +179,8 @@ def touched(connection: Connection, removed: set[int], updated: set[int]) -> lis
 # ---------------------------------------------------------------------- carrying out
 
 
-def carry_out(session: Session, plan: Synced, revision: int, waiting: IO[str]) -> None:
-    """Let all of it happen in one transaction."""
+def carry_out(session: Session, plan: Synced, revision: int, waiting: IO[str], sweeps: int) -> None:
+    """Let all of it happen in one transaction, in which the sweeps that are due afterwards are noted."""
     waiting.seek(0)
     rows: Iterator[Fragment] = map(from_line, waiting)
     total, done = len(plan.added) + len(plan.updated), 0
@@ -185,10 +193,13 @@ def carry_out(session: Session, plan: Synced, revision: int, waiting: IO[str]) -
             first = list(islice(rows, ingest.ENOUGH))
             session.learn([fragment.properties for fragment in first])
             rows = chain(first, rows)
+        before = fragments.last_number(session.connection)
         while some := list(islice(rows, BATCH)):
             ingest.add_batch(session, journal, some, done, total)
             done += len(some)
         ingest.take_out(session, journal, plan.removed)
+        if sweeps and total:
+            ingest.leave_unrefined(session.connection, before, sweeps)
 
 
 def as_line(fragment: Fragment) -> str:

@@ -1,9 +1,12 @@
 """What can go wrong with a store: a clear error, and no damage."""
 
+import contextlib
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
@@ -243,3 +246,26 @@ def test_what_is_no_knowledge_base(tmp_path):
         partita.kb.open("://")
     with pytest.raises(StoreError, match=r"connection|refused"):
         partita.kb.open("postgresql://localhost:1/kb")
+
+
+def test_two_processes_that_bring_a_store_up_to_date_at_once(url, monkeypatch):
+    """The one that waits finds it done."""
+    both, before = threading.Barrier(2), store.is_ready
+
+    def is_ready(*given):
+        found = before(*given)
+        both.wait(10)
+        return found
+
+    def add_column(connection):
+        connection.execute(sa.text("ALTER TABLE fragments ADD COLUMN language TEXT"))
+        time.sleep(0.3)
+
+    partita.kb.open(url).close()
+    monkeypatch.setattr(store, "is_ready", is_ready)
+    monkeypatch.setattr(tables, "VERSION", tables.VERSION + 1)
+    monkeypatch.setitem(store.MIGRATIONS, tables.VERSION - 1, add_column)
+    with ThreadPoolExecutor(2) as pool:
+        for opened in [pool.submit(store.Store, url) for _ in range(2)]:
+            with contextlib.closing(opened.result()) as each, each.reading() as connection:
+                assert store.get(connection, "format") == {"version": tables.VERSION}

@@ -21,6 +21,7 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
+    func,
     insert,
     inspect,
     select,
@@ -35,6 +36,7 @@ from partita.kb.store.statements import MANY, execute, fetch
 from partita.kb.store.tables import about
 
 PATIENCE = 30  # seconds that a writer waits for another
+PREPARING = 0x5061727469746121  # whoever makes tables in PostgreSQL holds this lock
 
 
 class StoreError(Exception):
@@ -221,7 +223,12 @@ MIGRATIONS = {1: to_version_2}  # from a version of the tables to the next
 
 
 def prepare(connection: Connection) -> None:
-    """Make the tables where there are none; bring those of an earlier version up to date."""
+    """Make the tables where there are none; bring those of an earlier version up to date.
+
+    One process at a time: who has waited for another finds it done.
+    """
+    if connection.dialect.name == "postgresql":  # SQLite has a single writer anyway
+        connection.execute(select(func.pg_advisory_xact_lock(PREPARING)))
     if not inspect(connection).has_table("about"):
         tables.metadata.create_all(connection)
         for view, query in tables.VIEWS.items():

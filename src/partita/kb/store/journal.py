@@ -22,7 +22,7 @@ from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.names import Given, best_name
 from partita.kb.store.database import insert_all
-from partita.kb.store.erasing import NAMES, NAMING
+from partita.kb.store.erasing import NAMES, NAMING, made_of
 from partita.kb.store.fragments import ids_of
 from partita.kb.store.statements import Deletion, execute, fetch_one
 from partita.kb.store.tables import entities, events, members
@@ -148,7 +148,8 @@ class Journal:
         self._due: list[int] = []  # entities that may have another name
         self._born: dict[int, dict[str, Any]] = {}  # of entities that an event has begun, its row
         self._ids: dict[int, str] = {}  # of fragments, by number, as far as they were mentioned
-        self.hidden: set[str] = set()  # names that are not to be written down, as who gave them is erased
+        self._erased: set[str] = set()  # values of which no name is to be written down,
+        self._in_use: set[str] = set()  # but for these
 
     @property
     def has_events(self) -> bool:
@@ -165,6 +166,15 @@ class Journal:
         named = {entry.name for entry in self._register.values() if entry.ended is None and entry.name}
         known = self._register.keys() & (self._touched | set(entities))
         return named | {one.name for entity in known for one in self._register.names(entity)}
+
+    def hide(self, values: set[str], kept: set[str]) -> None:
+        """Write no name down that consists of values which are erased, but for those that are kept."""
+        self._erased |= values
+        self._in_use |= kept
+
+    def _is_hidden(self, name: str | None) -> bool:
+        """Whether a name is not to be written down."""
+        return name not in self._in_use and made_of(name, self._erased)
 
     def note(self, kind: str, **detail: Any) -> None:
         """An event that is not an entity's."""
@@ -199,9 +209,12 @@ class Journal:
         self._due = []
         self._born.clear()
 
-    def name_anew(self, ways: Sequence[Sequence[str]], given: Mapping[int, Iterable[Given]]) -> None:
-        """Entities are named by other attributes from now on: what fragments give them now, before the next record."""
+    def note_naming(self, ways: Sequence[Sequence[str]]) -> None:
+        """Entities are named by other attributes from now on."""
         self.note("naming", name=[list(way) for way in ways[:WAYS]])
+
+    def name_anew(self, given: Mapping[int, Iterable[Given]]) -> None:
+        """Fragments give entities other names from now on: those that they give now, before the next record."""
         self._register.name_anew(given)
         self._due = sorted(given)
 
@@ -287,7 +300,7 @@ class Journal:
         for row in self._events:
             moved, detail = row["fragments"], row["detail"]
             if row["kind"] in NAMING:
-                hidden = {key for key in NAMES if detail.get(key) in self.hidden}
+                hidden = {key for key in NAMES if self._is_hidden(detail.get(key))}
                 detail = {key: None if key in hidden else told for key, told in detail.items()}
             listed = as_json([ids[number] for number in moved])
             rows.append(row | {"fragments": listed, "detail": as_json(detail)})
@@ -315,7 +328,7 @@ class Journal:
 
     def _row(self, entity: int) -> dict[str, Any]:
         entry = self._register[entity]
-        name = None if entry.ended is not None and entry.name in self.hidden else entry.name
+        name = None if entry.ended is not None and self._is_hidden(entry.name) else entry.name
         row = {"number": entity, "name": name, "size": entry.size, "created": entry.created}
         return row | {"ended": entry.ended, "merged_into": entry.merged_into}
 

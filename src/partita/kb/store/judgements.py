@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from partita.kb.store.database import check, checksum, insert_all, select_all
+from partita.kb.store.database import batches, check, checksum, insert_all, select_all
 from partita.kb.store.fragments import numbers_of
 from partita.kb.store.statements import fetch_one
 from partita.kb.store.tables import judged, judgements, undoing
@@ -160,6 +160,13 @@ def forget(connection: Connection, number: int | None = None) -> None:
     """Let go of what was before a judgement; before all of them, if everything is clustered anew."""
     change = delete(undoing)
     connection.execute(change if number is None else change.where(undoing.c.judgement == number))
+
+
+def forget_of(connection: Connection, ids: Iterable[str]) -> None:
+    """Let go of what was before the judgements of some fragments."""
+    for some in batches(ids):
+        of = select(judged.c.judgement).where(judged.c.fragment.in_(some))
+        connection.execute(delete(undoing).where(undoing.c.judgement.in_(of)))
 
 
 def remembered(connection: Connection, number: int) -> Any:
