@@ -3,11 +3,14 @@
 import csv
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
 
-from tests.cli.test_kb_commands import document, refused, run
+from partita.cli.checking import read_truth
+from partita.kb.io import write
+from tests.cli.test_kb_commands import document, lines, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +110,18 @@ def test_evaluate_says_what_is_wrong(folder, tmp_path):
     assert "wrong" not in run("evaluate", kb, truth, "--worst", 0)
     truth.write_text("id,entity\n0-0,A\n1-0,B\n", encoding="utf-8")
     assert "No entity is wrong" in run("evaluate", kb, truth)
+
+
+def test_ids_of_the_truth_are_as_those_of_fragments(tmp_path):
+    path = tmp_path / "truth.parquet"
+    write([{"id": 7.0, "entity": "a"}, {"id": 8.0, "entity": "b"}, {"id": None, "entity": "c"}], path)
+    assert read_truth(str(path), None, None, None) == {"7": "a", "8": "b"}
+
+
+def test_labels_in_any_encoding(folder, tmp_path):
+    path = tmp_path / "truth.csv"
+    known = [entity["fragments"] for entity in lines("entities", folder / "kb.db")][:2]
+    rows = [f"{id},\xe9{k}" for k, ids in enumerate(known) for id in ids]
+    path.write_text("\n".join(["id,entity", *rows]), encoding="latin-1")
+    copy = shutil.copy(folder / "kb.db", tmp_path)
+    assert "Learnt anew" in run("relearn", copy, "--labels", path, "--encoding", "windows-1252")
