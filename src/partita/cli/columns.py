@@ -29,7 +29,7 @@ class Watch:
     def __init__(
         self, base: KnowledgeBase, found: Iterator[Fragment], reader: FragmentReader, is_table: bool
     ) -> None:
-        from partita.kb.columns import Nothings
+        from partita.kb.columns import Nothings, comparing
 
         self._reader = reader
         self._remarks: list[dict[str, str]] = []
@@ -37,11 +37,11 @@ class Watch:
             first = list(islice(found, 1))
             if is_table:
                 reader.check_ignored()
-            missing = base.missing
+            readers = base.comparing
         else:
             first, model, self._remarks = looked_at(found, reader, base.settings["schema"])
-            missing = missing_of_model(model)
-        self._nothings = Nothings(missing)
+            readers = comparing(model)
+        self._nothings = Nothings(readers)
         self.fragments = self._nothings.passing(chain(first, found))
 
     def report(self) -> dict[str, Any]:
@@ -52,13 +52,6 @@ class Watch:
             note(f"Note: no row has a column {name!r} to ignore.")
         found: dict[str, Any] = {name: dict(counts) for name, counts in self._nothings.counts.items()}
         return {"missing": found, "remarks": self._remarks}
-
-
-def missing_of_model(model: Record) -> Any:
-    """What stands for nothing to a model."""
-    from partita.kb.columns import missing_of
-
-    return missing_of(model)
 
 
 def looked_at(
