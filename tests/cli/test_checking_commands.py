@@ -3,14 +3,13 @@
 import csv
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
 
 from partita.cli.checking import read_truth
 from partita.kb.io import write
-from tests.cli.test_kb_commands import document, lines, refused, run
+from tests.cli.test_kb_commands import document, refused, run
 
 
 @pytest.fixture(scope="module")
@@ -118,10 +117,10 @@ def test_ids_of_the_truth_are_as_those_of_fragments(tmp_path):
     assert read_truth(str(path), None, None, None) == {"7": "a", "8": "b"}
 
 
-def test_labels_in_any_encoding(folder, tmp_path):
+def test_labels_are_read_as_they_are_said_to_be(folder, tmp_path):
     path = tmp_path / "truth.csv"
-    known = [entity["fragments"] for entity in lines("entities", folder / "kb.db")][:2]
-    rows = [f"{id},\xe9{k}" for k, ids in enumerate(known) for id in ids]
-    path.write_text("\n".join(["id,entity", *rows]), encoding="latin-1")
-    copy = shutil.copy(folder / "kb.db", tmp_path)
-    assert "Learnt anew" in run("relearn", copy, "--labels", path, "--encoding", "windows-1252")
+    path.write_text("id,entity\n0-0,\xe9\n", encoding="latin-1")
+    for command in ("relearn", "evaluate", "diagnose"):
+        said = refused(command, folder / "kb.db", "--labels", path, "--encoding", "utf-8")
+        assert "UTF-8" in said
+        assert "leave --sheet out" in refused(command, folder / "kb.db", "--labels", path, "--sheet", "a")

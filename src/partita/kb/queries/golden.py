@@ -169,8 +169,8 @@ def golden_of(
                     own = (row.number, row.source, row.probability, moment)
                     said[attribute].append(Said(value, as_text(value), key, *own))
     sure = sum(row.probability for row in rows) / max(len(rows), 1)
-    values = {attribute: best_of(found, rules.get(attribute, Rule())) for attribute, found in said.items()}
-    return Golden(str(entity_id(number)), len(rows), round(sure, DIGITS), values)
+    best = {attribute: best_of(found, rules.get(attribute, Rule())) for attribute, found in said.items()}
+    return Golden(str(entity_id(number)), len(rows), round(sure, DIGITS), best)
 
 
 def key_of(reader: Attribute, value: Any) -> Key:
