@@ -7,6 +7,8 @@ import re
 import numpy as np
 import pytest
 
+from partita.cli.checking import read_truth
+from partita.kb.io import write
 from tests.cli.test_kb_commands import document, refused, run
 
 
@@ -107,3 +109,18 @@ def test_evaluate_says_what_is_wrong(folder, tmp_path):
     assert "wrong" not in run("evaluate", kb, truth, "--worst", 0)
     truth.write_text("id,entity\n0-0,A\n1-0,B\n", encoding="utf-8")
     assert "No entity is wrong" in run("evaluate", kb, truth)
+
+
+def test_ids_of_the_truth_are_as_those_of_fragments(tmp_path):
+    path = tmp_path / "truth.parquet"
+    write([{"id": 7.0, "entity": "a"}, {"id": 8.0, "entity": "b"}, {"id": None, "entity": "c"}], path)
+    assert read_truth(str(path), None, None, None) == {"7": "a", "8": "b"}
+
+
+def test_labels_are_read_as_they_are_said_to_be(folder, tmp_path):
+    path = tmp_path / "truth.csv"
+    path.write_text("id,entity\n0-0,\xe9\n", encoding="latin-1")
+    for command in ("relearn", "evaluate", "diagnose"):
+        said = refused(command, folder / "kb.db", "--labels", path, "--encoding", "utf-8")
+        assert "UTF-8" in said
+        assert "leave --sheet out" in refused(command, folder / "kb.db", "--labels", path, "--sheet", "a")

@@ -100,3 +100,10 @@ def test_an_attribute_misspelt_is_noted(folder):
     assert found.exit_code == 0
     assert "no attribute 'naem'" in found.stderr
     assert "did you mean 'name'?" in found.stderr
+
+
+def test_what_is_to_be_ignored_is_there(folder):
+    for record in (["name=Tom", "city=Rome"], [folder / "new.csv"]):
+        said = refused("match", folder / "kb.db", *record, "--ignore", "citi")
+        assert "there is no column 'citi' to ignore; did you mean 'city'?" in " ".join(said.split())
+        assert lines("match", folder / "kb.db", *record, "--ignore", "city")

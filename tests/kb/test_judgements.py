@@ -143,6 +143,9 @@ def test_an_entity_is_cut_by_naming_who_leaves(kb):
     row = kb.judgements()[0]
     assert (row.kind, row.first, row.second) == ("split", firm.id, ", ".join(leaving))
     assert row.sides == [staying, leaving]
+    kb.undo()
+    kb.split(firm.id, leaving[0])
+    assert kb.judgements()[-1].sides[1] == leaving[:1]
 
 
 def test_what_cannot_be_cut(kb):

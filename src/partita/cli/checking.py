@@ -111,14 +111,17 @@ def read_truth(
     sheet: str | None = None,
 ) -> dict[str, str]:
     """The true entity of each fragment that a file names, by id."""
+    from partita.kb.fragments import id_of
+    from partita.models.records.fragments import is_missing
+
     found: dict[str, str] = {}
     for row, fields in Input([path], format=format, encoding=encoding, sheet=sheet).rows():
-        key = field_of(row, fields, (id,) if id else ("id", "fragment"), "--id")
+        key = id_of(row, field_of(row, fields, (id,) if id else ("id", "fragment"), "--id"))
         true = field_of(row, fields, (label,) if label else LABELS, "--label")
-        if key in (None, "") or true in (None, ""):
+        if key is None or is_missing(true):
             continue
-        if found.setdefault(str(key), str(true)) != str(true):
-            raise ValueError(f"row {row}: {key!r} is of two true entities, {found[str(key)]!r} and {true!r}")
+        if found.setdefault(key, str(true)) != str(true):
+            raise ValueError(f"row {row}: {key!r} is of two true entities, {found[key]!r} and {true!r}")
     if not found:
         raise ValueError(f"{path} names no true entity of any fragment")
     return found

@@ -31,7 +31,7 @@ class Watch:
     def __init__(
         self, base: KnowledgeBase, found: Iterator[Fragment], reader: FragmentReader, is_table: bool
     ) -> None:
-        from partita.kb.columns import Nothings
+        from partita.kb.columns import Nothings, comparing
 
         self._reader = reader
         self._remarks: list[dict[str, str]] = []
@@ -39,11 +39,11 @@ class Watch:
             first = list(islice(found, 1))
             if is_table:
                 reader.check_ignored()
-            missing = base.missing
+            readers = base.comparing
         else:
             first, model, self._remarks = looked_at(found, reader, base.settings["schema"])
-            missing = missing_of_model(model)
-        self._nothings, self._known = Nothings(missing), set(missing)
+            readers = comparing(model)
+        self._nothings, self._known = Nothings(readers), set(readers)
         self._new: set[str] = set()  # columns that the model has not learnt
         self._like_entities: str | None = None  # an id that might be an entity's
         self.fragments = self._nothings.passing(self._seen(chain(first, found)))
@@ -73,13 +73,6 @@ class Watch:
             )
         found: dict[str, Any] = {name: dict(counts) for name, counts in self._nothings.counts.items()}
         return {"missing": found, "remarks": self._remarks}
-
-
-def missing_of_model(model: Record) -> Any:
-    """What stands for nothing to a model."""
-    from partita.kb.columns import missing_of
-
-    return missing_of(model)
 
 
 def looked_at(

@@ -225,6 +225,8 @@ def relearn(
     id: args.Id = None,
     label: Label = None,
     format: args.InputFormat = None,
+    encoding: args.Encoding = None,
+    sheet: args.Sheet = None,
     no_labels: Annotated[
         bool, typer.Option("--no-labels", help="Forget the labels that were given before.")
     ] = False,
@@ -239,7 +241,13 @@ def relearn(
     if labels is not None and no_labels:
         raise typer.BadParameter("--labels and --no-labels do not go together")
     with opened(kb) as base:
-        known = {} if no_labels else None if labels is None else read_truth(labels, id, label, format)
+        known = (
+            {}
+            if no_labels
+            else None
+            if labels is None
+            else read_truth(labels, id, label, format, encoding, sheet)
+        )
         new = None if schema is None else read_schema(schema)
         report = relearn_all(base, new, model, name, known)
     print_relearnt(report, json)

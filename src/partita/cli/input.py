@@ -117,7 +117,9 @@ class Input:
             )
 
     def is_one_table(self) -> bool:
-        """Whether all columns are known from the first row."""
+        """Whether all columns are known from the first row, as they are if it is the only one."""
+        if not self.paths:
+            return True
         if len(self.paths) != 1 or set(self.paths[0]) & set("*?["):
             return False
         if self.format is not None:

@@ -155,8 +155,14 @@ def read(rows: Any, given: Input) -> Iterator[tuple[int, Fragment, bool]]:
 
     reader = given.reader()
     for row, fields in rows:
+        if reader.unseen:
+            reader.look_for_ignored(row, fields)
+            if given.is_one_table():
+                reader.check_ignored()
         fragment = as_fragment(fields, row, reader.id_field, reader.source_field, reader.ignore)
         yield int(row), fragment, not fragment.id.startswith(fragment.digest)
+    for name in sorted(reader.unseen):
+        note(f"Note: no row has a column {name!r} to ignore.")
 
 
 def attributes_of(base: KnowledgeBase) -> set[str]:

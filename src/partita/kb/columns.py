@@ -7,16 +7,18 @@ option that settles it, and never settled here: the column may be what it does n
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
 from partita.kb.fragments import Fragment
 from partita.kb.store.database import get
-from partita.models.records.folding import words_of
-from partita.models.records.fragments import as_text, is_missing
+from partita.models.records.folding import folded, words_of
+from partita.models.records.fragments import as_text
+from partita.models.records.kinds import Attribute
 from partita.models.records.record import OTHER, Record
+from partita.models.records.schema import comparing_from, reader_from
 
 ANSWERS = (
     *("cluster id", "entity id", "cluster", "entity", "true id", "truth", "label", "gold", "ground truth"),
@@ -39,6 +41,7 @@ PROVENANCE = (
 )
 NUMBERED = ("id", "key", "nr", "no", "number", "index", "uuid", "guid", "rowid")
 ENOUGH = 20  # values, at least, of a column without repeats for it to be called one
+AS_WRITTEN = Attribute()  # reads nothing into a value
 SHOWN = 3  # of the texts that stand for nothing are shown
 
 
@@ -77,15 +80,47 @@ def missing_of(model: Record) -> dict[str, frozenset[str]]:
     return {name: frozenset(() if own is None else own.missing) for name, own in attributes}
 
 
-def missing_in(connection: Connection) -> dict[str, frozenset[str]]:
-    """The same for the model of a knowledge base; empty before anything is learnt."""
-    model = get(connection, "model") or {"attributes": {}}
-    return {name: frozenset((own or {}).get("missing", ())) for name, own in model["attributes"].items()}
+class Readers(dict[str, Attribute]):
+    """How values are read, by attribute: what says nothing, and what is a list; "*" stands for those not named.
+
+    >>> Readers({"*": Attribute(missing=("n/a",))})["shade"].items("n/a")
+    []
+    """
+
+    def __missing__(self, name: str) -> Attribute:
+        return self.get(OTHER, AS_WRITTEN)
 
 
-def says_nothing(value: Any, missing: Collection[str]) -> bool:
-    """Whether a value is missing, or one of the texts that stand for nothing."""
-    return is_missing(value) or as_text(value).strip() in missing
+def comparing(model: Record) -> Readers:
+    """What a model compares of values; those that it ignores are as they are written."""
+    return Readers({name: own or AS_WRITTEN for name, own in (model.attributes or {}).items()})
+
+
+def comparing_in(connection: Connection) -> Readers:
+    """The same for the model of a knowledge base; all is as it is written before anything is learnt."""
+    return Readers({name: comparing_from(own) for name, own in learnt_in(connection).items()})
+
+
+def readers_in(connection: Connection) -> Readers:
+    """What values say to a reader: "12 kg" says something, though a model that compares numbers passes over it."""
+    return Readers({name: reader_from(own) for name, own in learnt_in(connection).items()})
+
+
+def learnt_in(connection: Connection) -> dict[str, Any]:
+    """The attributes of a knowledge base's model, as they are stored."""
+    attributes: dict[str, Any] = (get(connection, "model") or {"attributes": {}})["attributes"]
+    return attributes
+
+
+def keys_of(reader: Attribute, value: Any) -> frozenset[str]:
+    """What a value says, whatever its case, accents and punctuation, and if it is a list, whatever the order.
+
+    Empty if it says nothing.
+
+    >>> sorted(keys_of(Attribute(separator=";"), "Red; blue"))
+    ['blue', 'red']
+    """
+    return frozenset(folded(as_text(item)) for item in reader.items(value))
 
 
 def lists_of(model: Record) -> dict[str, str]:
@@ -110,12 +145,12 @@ class Nothings:
 
     Parameters
     ----------
-    missing : mapping from attribute to texts
-        What stands for nothing in each; "*" stands for those not named.
+    readers : Readers
+        How values are read.
     """
 
-    def __init__(self, missing: Mapping[str, Collection[str]]) -> None:
-        self._missing = missing
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
         self.counts: dict[str, Counter[str]] = {}
 
     def passing(self, fragments: Iterable[Fragment]) -> Iterator[Fragment]:
@@ -127,11 +162,9 @@ class Nothings:
     def count(self, properties: Mapping[str, Sequence[Any]]) -> None:
         """Count in one fragment."""
         for name, values in properties.items():
-            missing = self._missing.get(name, self._missing.get(OTHER, ()))
-            for value in values if missing else ():
-                text = as_text(value).strip()
-                if text in missing:
-                    self.counts.setdefault(name, Counter())[text] += 1
+            for value in values:
+                if not self._readers[name].items(value):
+                    self.counts.setdefault(name, Counter())[as_text(value).strip()] += 1
 
     def __str__(self) -> str:
         """A sentence; empty if there was none."""

@@ -132,7 +132,7 @@ def as_fragment(
     given = flattened(f"row {row}", given, kept="properties")
     found_source = _field(row, given, source_field, SOURCE) if from_source is None else from_source
     source = _source(row, found_source)
-    named = _id(row, _field(row, given, id_field, ID))
+    named = id_of(row, _field(row, given, id_field, ID))
     return Fragment(named or digest_of(properties, source), source, properties)
 
 
@@ -158,7 +158,8 @@ def nearest(name: str, known: Iterable[Any]) -> str:
     return f"there are {listed}" if meant is None else f"did you mean {meant!r}? There are {listed}"
 
 
-def _id(row: int, raw: Any) -> str | None:
+def id_of(row: int, raw: Any) -> str | None:
+    """An id as text; None if it says nothing."""
     if is_missing(raw):
         return None
     value = as_plain(raw)
@@ -259,7 +260,7 @@ class FragmentReader:
         """The fragments of numbered rows; further calls go on with the same stream."""
         for row, given in rows:
             if self.unseen:
-                self._look_for_ignored(given)
+                self.look_for_ignored(row, given)
             try:
                 fragment = as_fragment(
                     given, row, self.id_field, self.source_field, self.ignore, self.from_source
@@ -276,13 +277,13 @@ class FragmentReader:
             else:
                 self.repeated += 1
 
-    def _look_for_ignored(self, given: Any) -> None:
+    def look_for_ignored(self, row: int, given: Any) -> None:
         """Take what a row has for seen."""
         if not isinstance(given, Mapping):
             return
         nested = given.get("properties")
         for fields in (given, nested) if isinstance(nested, Mapping) else (given,):
-            self.columns |= dict.fromkeys(fields)
+            self.columns |= dict.fromkeys((*fields, *flattened(f"row {row}", fields, kept="properties")))
         self.unseen.difference_update(self.columns)
 
     def check_ignored(self) -> None:

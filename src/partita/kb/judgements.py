@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from partita._core.typing import Integers
 from partita.kb import conditioning
+from partita.kb.columns import keys_of, readers_in
 from partita.kb.conditioning import Before
 from partita.kb.groups import Groups
 from partita.kb.queries.answers import entity, fragments_meant, name_then
@@ -23,8 +24,6 @@ from partita.kb.session import Session
 from partita.kb.store import judgements as rows
 from partita.kb.store.fragments import all_of, numbers_of
 from partita.kb.store.journal import Journal
-from partita.models.records.folding import folded
-from partita.models.records.fragments import as_text
 from partita.smc.state.constraints import constraints_from
 
 LONGEST = 60  # characters of what a judgement is about, in a message
@@ -116,8 +115,9 @@ def to_undo(connection: Connection, judgement: int | None) -> Any:
 # ---------------------------------------------------------------------- cuts inside an entity
 
 
-def split(session: Session, id: str, by: str | None, leaving: Sequence[str], user: str | None) -> int:
+def split(session: Session, id: str, by: str | None, leaving: str | Sequence[str], user: str | None) -> int:
     """Divide an entity: by the values of an attribute, or into those that leave and those that stay; its number."""
+    leaving = [leaving] if isinstance(leaving, str) else leaving
     if (by is None) == (not leaving):
         raise ValueError("say how to split: by an attribute, or the fragments that leave")
     with session.changing() as journal:
@@ -138,11 +138,12 @@ def split(session: Session, id: str, by: str | None, leaving: Sequence[str], use
 
 def parts_by(connection: Connection, named: str, ids: Sequence[str], attribute: str) -> list[list[str]]:
     """Fragments that have a value of an attribute in common, directly or through others; those without are left out."""
+    reader = readers_in(connection)[attribute]
     said: dict[str, list[str]] = {}  # by each fragment
     alike, known = Groups(), set[str]()
     for fragment in all_of(connection, ids):
         known |= fragment.properties.keys()
-        values = {folded(as_text(value)) for value in fragment.properties.get(attribute, [])}
+        values = {key for value in fragment.properties.get(attribute, []) for key in keys_of(reader, value)}
         if values:
             said[fragment.id] = list(values)
             alike.join(said[fragment.id])

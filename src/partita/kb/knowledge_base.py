@@ -20,7 +20,7 @@ from typing import Any, Self
 from partita._core.checks import whole
 from partita._core.progress import Report
 from partita.kb import ingest, judgements, matching
-from partita.kb.columns import missing_in
+from partita.kb.columns import Readers, comparing_in
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
 from partita.kb.labels import Taught
@@ -236,15 +236,20 @@ class KnowledgeBase:
         return judgements.judge(self._session, "unsure", a, b, user)
 
     def split(
-        self, entity: str, fragments: Sequence[str] = (), *, by: str | None = None, user: str | None = None
+        self,
+        entity: str,
+        fragments: str | Sequence[str] = (),
+        *,
+        by: str | None = None,
+        user: str | None = None,
     ) -> int:
         """Say that an entity is several things; the posterior conditions on it.
 
         Parameters
         ----------
         entity : str
-        fragments : sequence of str
-            Those that are of another thing than the rest.
+        fragments : str or sequence of str
+            The one, or those, that are of another thing than the rest.
         by : str
             An attribute, instead of them: fragments of which it has different values are of different things.
             Those that say nothing of it go where they fit best.
@@ -362,10 +367,10 @@ class KnowledgeBase:
         return Record.from_json(model).to_toml()
 
     @property
-    def missing(self) -> dict[str, frozenset[str]]:
-        """The texts that stand for nothing in each attribute; empty before anything is learnt."""
+    def comparing(self) -> Readers:
+        """What is compared of the values of each attribute; all of them before anything is learnt."""
         with self.store.reading() as connection:
-            return missing_in(connection)
+            return comparing_in(connection)
 
     # ------------------------------------------------------------------ asking the posterior
 

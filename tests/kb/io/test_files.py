@@ -412,3 +412,11 @@ def test_where_nothing_can_be_written(tmp_path):
         write([], tmp_path / "a.parquet")
     with pytest.raises(ValueError, match="name the format"):
         write([], tmp_path / "a.xml")
+
+
+def test_tabs_divide_what_is_called_so(tmp_path):
+    text = "last, first\tcity, land, x\nSmith, John\tParis\n"
+    wanted = [{"last, first": "Smith, John", "city, land, x": "Paris"}]
+    assert rows_of(written(tmp_path / "rows.tsv", text)) == wanted
+    assert rows_of(written(tmp_path / "rows.csv", text.replace("\r", "")), format="tsv") == wanted
+    assert rows_of(written(tmp_path / "other.tsv", "a,b\n1,2\n")) == [{"a": "1", "b": "2"}]

@@ -314,3 +314,10 @@ def test_a_data_frame_is_a_stream():
 def test_what_is_no_stream(given):
     with pytest.raises(TypeError, match="must be a list of mappings"):
         as_fragments(given)
+
+
+def test_a_field_within_another_may_be_ignored():
+    reader = FragmentReader(ignore=["address.city", "address.town"])
+    [found] = reader.read([(1, {"id": 1, "address": {"city": "Paris", "zip": "75001"}})])
+    assert found.properties == {"address.zip": ["75001"]}
+    assert reader.unseen == {"address.town"}

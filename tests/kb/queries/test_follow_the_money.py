@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from partita.kb.columns import Readers
 from partita.kb.queries.answers import Entity, Value
 from partita.kb.queries.follow_the_money import PROPERTIES, follow_the_money
 
@@ -81,7 +82,7 @@ def test_what_attributes_go_to_is_there():
     ],
 )  # fmt: skip
 def test_an_entity(said, schema, properties):
-    found = follow_the_money(entity(**said), {})
+    found = follow_the_money(entity(**said), Readers())
     check(found)
     assert found["schema"] == schema
     assert found["properties"] == {"name": ["Ada"]} | properties
@@ -89,6 +90,11 @@ def test_an_entity(said, schema, properties):
 
 
 def test_nothing_is_lost_and_no_name_is_invented():
-    found = follow_the_money(entity(None, shade=["red", "blue"], alias="Countess"), {})
+    found = follow_the_money(entity(None, shade=["red", "blue"], alias="Countess"), Readers())
     check(found)
     assert found["properties"] == {"notes": ["shade: red", "shade: blue"], "alias": ["Countess"]}
+
+
+def test_ids_of_fragments_are_no_datasets():
+    one = Entity(**vars(entity()) | {"properties": {"name": [Value("Ada", 1.0, ["a", "crm"])]}})
+    assert follow_the_money(one, Readers())["datasets"] == ["crm"]

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import partita.kb
+from partita.kb.columns import Readers
 from partita.kb.queries.golden import Rule, columns_of, golden_of, rules_of
+from partita.models.records.kinds import Attribute
 from tests.helpers.effort import examples
 from tests.helpers.people import fragments
 
@@ -86,6 +88,7 @@ def naive_best(rows, rule):
     return best, round(sum(agreeing(best).values()) / mentions, 4), len(agreeing(best))
 
 
+NOTHINGS = Readers({"*": Attribute(missing=("n/a",))})
 RULES = [
     Rule(),
     Rule("longest"),
@@ -120,9 +123,49 @@ def test_spelling_variants_count_together_and_are_shown_as_most_often_written():
 def test_what_says_nothing_never_wins():
     rows = [Row(k, None, 1.0, {"name": ["n/a"], "city": ["n/a"]}) for k in range(3)]
     rows.append(Row(3, None, 1.0, {"name": ["Ada"]}))
-    values = golden_of(1, rows, {"name": Rule("recent")}, {"name": {"n/a"}, "city": {"n/a"}}).values
+    values = golden_of(1, rows, {"name": Rule("recent")}, NOTHINGS).values
     assert values.keys() == {"name"}
     assert (values["name"].value, values["name"].probability) == ("Ada", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "agree"),
+    [
+        (["NAN", "NAN", "Bob"], "NAN", 2),
+        (["inf", "Bob", "Bob"], "Bob", 2),
+        (["inf", "Infinity", "1e999", "Bob", "Bob"], "Bob", 2),
+        (["12e3", "12000", "Bob", "Bob"], "Bob", 2),
+        (["1_2", "12", "Bob", "Bob"], "Bob", 2),
+        (["007", "7", "Bob", "Bob"], "Bob", 2),
+        (["7.50", "7.5", "Bob"], "7.50", 2),
+        (["red; blue", "green", "blue; Red"], "red; blue", 2),
+    ],
+)
+def test_values_count_as_one_if_they_say_the_same(values, best, agree):
+    rows = [Row(k, None, 1.0, {"x": [value]}) for k, value in enumerate(values)]
+    found = golden_of(1, rows, {}, Readers(x=Attribute(separator="; "))).values["x"]
+    assert (found.value, found.agree) == (best, agree)
+
+
+@pytest.mark.parametrize(
+    ("dates", "latest"),
+    [
+        (["20260131", "2020-01-01"], 0),
+        (["20200101", "20260131", "20250101"], 1),
+        (["2", "10", "n/a"], 1),
+        (["2026-01-02", "n/a", "2026-01-01"], 0),
+    ],
+)
+def test_the_most_recent_date(dates, latest):
+    rows = [Row(k, None, 1.0, {"x": [str(k)], "at": [date]}) for k, date in enumerate(dates)]
+    found = golden_of(1, rows, {"x": Rule("recent", ("at",))}, NOTHINGS)
+    assert found.values["x"].value == str(latest)
+
+
+def test_dates_and_numbers_are_not_compared():
+    rows = [Row(k, None, 1.0, {"x": ["y"], "at": [date]}) for k, date in enumerate(["2026-01-02", "17.5"])]
+    with pytest.raises(ValueError, match=r"fragment 'f1', 'at': '17\.5' is a number, and other fragments"):
+        golden_of(1, rows, {"x": Rule("recent", ("at",))})
 
 
 def test_rules_that_cannot_be():

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 import partita.kb
+from partita.kb.judgements import parts_by
 from partita.kb.queries.listing import SORTS
 from partita.models.records.folding import folded, words_of
 from tests.helpers.people import fragments
@@ -81,8 +82,10 @@ def test_of_which_something_is_said(kb, where, sort):
 
 
 def test_what_cannot_be_listed(kb):
-    with pytest.raises(KeyError, match="'plaec'; did you mean 'place'"):
+    with pytest.raises(KeyError, match=r"'plaec'; did you mean 'place'\? There are"):
         list(kb.entities(where={"plaec": "London"}))
+    with pytest.raises(KeyError, match=r"has an attribute 'zzzz'\. There are"):
+        list(kb.entities(where={"zzzz": "London"}))
     with pytest.raises(ValueError, match="sort must be one of 'size'"):
         list(kb.entities(sort="age"))
     with pytest.raises(ValueError, match="minimum"):
@@ -106,3 +109,52 @@ def test_rows(kb):
             assert len(same) == most
         assert all(set(row.differs) <= set(row.properties) for row in rows)
     assert sum(row.probability for row in rows) / len(rows) == pytest.approx(entity.probability)
+
+
+SCHEMA = """
+[attributes.name]
+kind = "text"
+[attributes.tags]
+kind = "category"
+separator = "; "
+[attributes.age]
+kind = "number"
+unreadable = "nothing"
+"""
+SAID = [
+    ("red; blue", "n/a"),
+    ("blue; Red", "n/a"),
+    ("n/a", "36"),
+    ("red; blue; green", "none"),
+    ("grey", "37"),
+]
+
+
+@pytest.fixture
+def lists(tmp_path):
+    with partita.kb.open(tmp_path / "kb.db", schema=SCHEMA) as kb:
+        kb.add(
+            [{"id": f"f{k}", "name": "Ada", "tags": tags, "age": age} for k, (tags, age) in enumerate(SAID)]
+        )
+        for k in range(1, len(SAID)):
+            if kb.entity_of("f0").id != kb.entity_of(f"f{k}").id:
+                kb.confirm("f0", f"f{k}")
+        yield kb
+
+
+def test_a_value_in_a_list_is_found(lists):
+    [entity] = lists.entities()
+    for tag, there in (("green", True), ("RED", True), ("red; blue", True), ("redder", False), ([], True)):
+        assert list(lists.entities(where={"tags": tag})) == ([entity] if there else [])
+
+
+def test_what_says_nothing_does_not_differ(lists):
+    differing = [row.differs for row in lists.rows(lists.entity_of("f0").id)]
+    assert differing == [[], [], [], ["tags"], ["tags", "age"]]
+
+
+def test_a_cut_by_what_is_said(lists):
+    ids = [f"f{k}" for k in range(len(SAID))]
+    with lists.store.reading() as connection:
+        assert parts_by(connection, "E1", ids, "tags") == [["f0", "f1", "f3"], ["f4"]]
+        assert parts_by(connection, "E1", ids, "age") == [["f2"], ["f4"]]

@@ -28,6 +28,8 @@ SURNAMES = ["Adams", "Baker", "Clark", "Davis", "Evans"] * 4
         (["ANNA", "BERTA", *["NA"] * 30], ["NA"]),
         (["1815-12-10", "1791-12-26", "unknown"] * 2, ["unknown"]),
         (["null"] * 3, ["null"]),
+        (["Ann", "Bob", "Carl", "Nan", "Nan"], []),  # a given name
+        ([*SURNAMES, "NAN"], ["NAN"]),
         (["baker", "unknown", "smith"] * 5, []),
     ],
 )
@@ -185,3 +187,18 @@ def test_decimals_are_no_dates():
     ]
     found = pt.Record.infer(said).attributes
     assert (found["lon"].kind, found["seen"].kind) == ("number", "date")
+
+
+def test_what_was_inferred_to_have_numbers_refuses_no_text():
+    records = [{"height": f"{k}.5"} for k in range(20)]
+    model = pt.Record.infer(records)
+    assert model.attributes["height"].kind == "number"
+    again = pt.Record.from_toml(model.to_toml())
+    declared = pt.Record.from_toml(model.to_toml().replace("unreadable", "# unreadable"))
+    for text in ("NULL", "none", "unknown", "about 40", "12 kg", "1e999"):
+        for lenient in (model, again):
+            assert lenient.validate([{"height": [text, "17.50"]}])[0] == {"height": ["17.50"]}
+        with pytest.raises(ValueError, match="row 0, attribute 'height'"):
+            declared.validate([{"height": [text]}])
+    with pytest.raises(ValueError, match="unreadable of 'height' must be 'nothing'"):
+        pt.Record.from_toml(model.to_toml().replace('"nothing"', '"all"'))

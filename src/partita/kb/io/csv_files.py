@@ -23,9 +23,11 @@ CSV = """SELECT * FROM read_csv(?, columns = ?, delim = ?, max_line_size = ?,
     null_padding = false, strict_mode = true)"""
 
 
-def rows_of_csv(name: str, path: str, ends: frozenset[bytes]) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """The rows of a file in UTF-8 whose lines end in these ways."""
-    header, delimiter = _header(name, path)
+def rows_of_csv(
+    name: str, path: str, ends: frozenset[bytes], tabs: bool
+) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """The rows of a file in UTF-8 whose lines end in these ways; tabs divide them if they should and are there."""
+    header, delimiter = _header(name, path, tabs)
     columns = {f"c{k}": "VARCHAR" for k in range(len(header))}
     with ExitStack() as stack:
         if len(ends) > 1:
@@ -41,14 +43,16 @@ def rows_of_csv(name: str, path: str, ends: frozenset[bytes]) -> Iterator[tuple[
             yield row, named_fields(row, header, [value or "" for value in values])
 
 
-def _header(name: str, path: str) -> tuple[list[str], str]:
-    """The names of the columns, and the delimiter that makes the most of them."""
+def _header(name: str, path: str, tabs: bool) -> tuple[list[str], str]:
+    """The names of the columns, and the delimiter that makes the most of them, or a tab if that should divide them."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             found = {delimiter: _first(file, delimiter) for delimiter in DELIMITERS}
     except csv.Error as error:
         raise ValueError(f"{name}: its header cannot be read: {error}") from None
     delimiter = max(DELIMITERS, key=lambda delimiter: len(found[delimiter]))
+    if tabs and len(found["\t"]) > 1:
+        delimiter = "\t"
     return checked_header(name, found[delimiter]), delimiter
 
 

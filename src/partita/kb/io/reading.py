@@ -76,8 +76,8 @@ def read(
         that is met twice is read once.
     format : str, optional
         "json" for JSON lines or an array of objects, "csv" for text with a header, divided by commas,
-        semicolons, tabs or bars, "parquet", "xlsx", or "feather"; otherwise names tell, and of standard input the
-        first bytes.
+        semicolons, tabs or bars, "tsv" for the same, divided by tabs if the header has any, "parquet", "xlsx", or
+        "feather"; otherwise names tell, and of standard input the first bytes.
     encoding : str, optional
         Of text, such as "windows-1252"; found out unless given.
     sheet : str, optional
@@ -180,7 +180,7 @@ def _text_rows(name: str, path: str, kind: str, how: How, stream: BinaryIO, line
     elif kind == "array":
         yield from rows_of_array(name, path)
     else:
-        yield from rows_of_csv(name, path, contents.ends)
+        yield from rows_of_csv(name, path, contents.ends, how.format == "tsv")
 
 
 def _binary_rows(name: str, path: str, kind: str, how: How) -> Rows:

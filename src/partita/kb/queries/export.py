@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from partita.kb.columns import missing_in
+from partita.kb.columns import readers_in
 from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
@@ -78,9 +78,9 @@ def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: 
 def in_the_manner_of_ftm(session: Session) -> Iterator[dict[str, Any]]:
     """All entities as FollowTheMoney has them."""
     with session.store.reading() as connection:
-        missing = missing_in(connection)
+        readers = readers_in(connection)
         for entity in answers.entities(connection, minimum=1, limit=None):
-            yield follow_the_money(entity, missing)
+            yield follow_the_money(entity, readers)
 
 
 def entities(session: Session) -> Iterator[answers.Entity]:

@@ -11,10 +11,10 @@ or an organisation, whatever has an e-mail address and the like; everything else
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from partita.kb.columns import says_nothing
+from partita.kb.columns import Readers
 from partita.kb.queries.answers import Entity
 from partita.models.records.fragments import as_text
 
@@ -121,15 +121,16 @@ PLACES = {
 }
 
 
-def follow_the_money(entity: Entity, missing: Mapping[str, Collection[str]]) -> dict[str, Any]:
+def follow_the_money(entity: Entity, readers: Readers) -> dict[str, Any]:
     """An entity as FollowTheMoney has it."""
     properties: dict[str, list[str]] = {"name": [entity.name]} if entity.name else {}
     schemas, notes, sources = {THING}, [], set[str]()
+    fragments = set(entity.fragments)  # what stands for a source that is not known
     for attribute, values in entity.properties.items():
         schema, name, read = PLACES.get(re.sub(r"[\W_]+", "", attribute).lower(), (THING, "", text))
         for value in values:
-            sources.update(value.sources)
-            said = "" if says_nothing(value.value, missing.get(attribute, ())) else as_text(value.value)
+            sources.update(source for source in value.sources if source not in fragments)
+            said = as_text(value.value) if readers[attribute].items(value.value) else ""
             fitting = read(said) if name else None
             if fitting:
                 schemas.add(schema)

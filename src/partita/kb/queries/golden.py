@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from partita.kb.columns import missing_in, says_nothing
+from partita.kb.columns import Readers, keys_of, readers_in
 from partita.kb.queries.answers import PAGE, Answer, entity_id
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
-from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
+from partita.models.records.kinds import Attribute
+from partita.models.records.kinds.number import PLAIN
 
 RULES = ("probable", "recent", "recent:DATE_ATTRIBUTE", "longest", "source:FIRST,SECOND,…")
 DIGITS = 4  # of probabilities
 LONG_AGO = float("-inf")
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+Key = frozenset[str] | frozenset[float]
+Properties = Mapping[str, Sequence[Any]]
 FIXED = ("id", "fragments", "probability")  # columns that are no attributes
 
 
@@ -42,7 +47,7 @@ class Said(NamedTuple):
 
     value: Any
     text: str
-    key: str | float  # the same for values that count as one
+    key: Key  # the same for values that count as one
     fragment: int  # its number: later ones came later
     source: str | None
     probability: float  # that the fragment is of the entity
@@ -58,7 +63,7 @@ class Best(Answer):
     agree: int  # fragments that say so
 
 
-EVERYTHING: Mapping[str, Collection[str]] = {}  # says something
+AS_WRITTEN = Readers()
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ def columns_of(attributes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
 def golden(connection: Connection, rules: Mapping[str, Rule]) -> Iterator[Golden]:
     """All entities with one value an attribute, the largest first, of equal ones the oldest."""
     entities, members, fragments = tables.entities, tables.members, tables.fragments
-    missing = missing_in(connection)
+    readers = readers_in(connection)
     live = select(entities.c.number).where(entities.c.ended.is_(None))
     numbers = list(connection.scalars(live.order_by(entities.c.size.desc(), entities.c.number)))
     query = (
@@ -143,58 +148,80 @@ def golden(connection: Connection, rules: Mapping[str, Rule]) -> Iterator[Golden
         for row in select_all(connection, query, members.c.entity, page):
             held[row.entity].append(row)
         for number in page:
-            yield golden_of(number, sorted(held[number], key=lambda row: row.number), rules, missing)
+            yield golden_of(number, sorted(held[number], key=lambda row: row.number), rules, readers)
 
 
 def golden_of(
     number: int,
     rows: list[Any],
     rules: Mapping[str, Rule],
-    missing: Mapping[str, Collection[str]] = EVERYTHING,
+    readers: Readers = AS_WRITTEN,
 ) -> Golden:
     """An entity's golden record, from its fragments in the order they came."""
     said: dict[str, list[Said]] = defaultdict(list)
-    for row in rows:
-        properties = json.loads(row.properties or "{}")
+    given: list[tuple[str, Properties]] = [(row.id, json.loads(row.properties or "{}")) for row in rows]
+    moments = {rule: moments_of(given, rule, readers) for rule in {Rule(), *rules.values()}}
+    for k, (row, (_, properties)) in enumerate(zip(rows, given, strict=True)):
         for attribute, values in properties.items():
-            moment = moment_of(row.id, properties, rules.get(attribute, Rule()))
+            moment = moments[rules.get(attribute, Rule())][k]
             for value in values:
-                if not says_nothing(value, missing.get(attribute, ())):
-                    text = as_text(value)
+                if key := key_of(readers[attribute], value):
                     own = (row.number, row.source, row.probability, moment)
-                    said[attribute].append(Said(value, text, key_of(text), *own))
+                    said[attribute].append(Said(value, as_text(value), key, *own))
     sure = sum(row.probability for row in rows) / max(len(rows), 1)
-    values = {attribute: best_of(found, rules.get(attribute, Rule())) for attribute, found in said.items()}
-    return Golden(str(entity_id(number)), len(rows), round(sure, DIGITS), values)
+    best = {attribute: best_of(found, rules.get(attribute, Rule())) for attribute, found in said.items()}
+    return Golden(str(entity_id(number)), len(rows), round(sure, DIGITS), best)
 
 
-def key_of(text: str) -> str | float:
-    """The same for values that count as one: a number, or folded text."""
-    try:
-        return float(text)
-    except ValueError:
-        return folded(text)
+def key_of(reader: Attribute, value: Any) -> Key:
+    """The same for values that count as one: numbers, or folded texts; empty for what says nothing.
 
-
-def moment_of(id: str, properties: Mapping[str, list[Any]], rule: Rule) -> float:
-    """When a fragment is from, by the attribute that the rule names; long ago if it does not say."""
-    found = [value for name in rule.by if rule.kind == "recent" for value in properties.get(name, [])]
-    return max((as_moment(id, rule.by[0], value) for value in found), default=LONG_AGO)
-
-
-def as_moment(id: str, attribute: str, value: Any) -> float:
-    """A date, a time or a number as a number; ValueError if it is neither."""
+    >>> key_of(Attribute(), "12.50") == key_of(Attribute(), 12.5) != key_of(Attribute(), "012.50")
+    True
+    """
     text = as_text(value).strip()
-    try:
-        return float(text)
-    except ValueError:
-        pass
+    if PLAIN.fullmatch(text) and reader.items(value):
+        return frozenset([float(text)])
+    return keys_of(reader, value)
+
+
+def moments_of(said: Sequence[tuple[str, Properties]], rule: Rule, readers: Readers) -> list[float]:
+    """When each fragment, of an id and what it says, is from; long ago if it does not say, or the rule does not ask.
+
+    All are dates or all are numbers, for they are compared: 20260131 is a date beside 2020-01-01.
+    """
+    if rule.kind != "recent" or not rule.by:
+        return [LONG_AGO] * len(said)
+    (name,) = rule.by
+    reader = readers[name]
+    found = [
+        [as_text(item).strip() for value in properties.get(name, ()) for item in reader.items(value)]
+        for _, properties in said
+    ]
+    read = as_number if all(NUMBER.fullmatch(text) for texts in found for text in texts) else as_date
+    return [
+        max((read(id, name, text) for text in texts), default=LONG_AGO)
+        for (id, _), texts in zip(said, found, strict=True)
+    ]
+
+
+def as_number(id: str, attribute: str, text: str) -> float:
+    """A number."""
+    return float(text)
+
+
+def as_date(id: str, attribute: str, text: str) -> float:
+    """A date or a time as a number; ValueError if it is neither."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
+        wrong = (
+            "is a number, and other fragments of its entity have dates there"
+            if NUMBER.fullmatch(text)
+            else "is neither a number nor a date such as 2026-01-31 or 2026-01-31T09:30"
+        )
         raise ValueError(
-            f"fragment {id!r}, {attribute!r}: {text!r} is neither a number nor a date such as 2026-01-31 or "
-            "2026-01-31T09:30; use the order they came in (recent) instead"
+            f"fragment {id!r}, {attribute!r}: {text!r} {wrong}; use the order they came in (recent) instead"
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -204,8 +231,8 @@ def as_moment(id: str, attribute: str, value: Any) -> float:
 
 def best_of(said: list[Said], rule: Rule) -> Best:
     """The most probable of the values that a rule prefers, as it is most often written; of equal ones the first."""
-    weight: dict[str | float, dict[int, float]] = defaultdict(dict)  # of each value: its fragments
-    spelt: dict[tuple[str | float, str], float] = defaultdict(float)
+    weight: dict[Key, dict[int, float]] = defaultdict(dict)  # of each value: its fragments
+    spelt: dict[tuple[Key, str], float] = defaultdict(float)
     for each in said:
         weight[each.key][each.fragment] = each.probability
         spelt[each.key, each.text] += each.probability

@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from partita._core.checks import whole
+from partita.kb.columns import keys_of, readers_in
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
 from partita.kb.store.fragments import LONGEST
 from partita.models.records.folding import NOTHING, folded, words_of
 from partita.models.records.fragments import as_text
+from partita.models.records.kinds import Attribute
 
 SORTS = ("size", "sure", "recent", "name")
 LISTED = 10  # attributes that an error names
@@ -63,20 +65,21 @@ def ordered(query: Any, sort: str) -> Any:
 # ---------------------------------------------------------------------- by what they say
 
 
-def with_values(connection: Connection, where: Mapping[str, Any]) -> set[int]:
-    """The entities of which fragments give attributes these values."""
+def with_values(connection: Connection, where: Mapping[str, Any]) -> set[int] | None:
+    """The entities of which fragments give attributes these values; None, which is all, if it names no value."""
     found: set[int] | None = None
+    readers = readers_in(connection)
     for attribute, wanted in where.items():
         check_known(connection, attribute)
         several = isinstance(wanted, Sequence) and not isinstance(wanted, str | bytes)
         for value in wanted if several else [wanted]:
-            entities = having(connection, attribute, as_text(value))
+            entities = having(connection, attribute, as_text(value), readers[attribute])
             found = entities if found is None else found & entities
-    return found or set()
+    return found
 
 
-def having(connection: Connection, attribute: str, value: str) -> set[int]:
-    """The entities of which a fragment gives an attribute a value."""
+def having(connection: Connection, attribute: str, value: str, reader: Attribute) -> set[int]:
+    """The entities of which a fragment gives an attribute a value, alone or in a list."""
     said, words, members = tables.said, tables.words, tables.members
     query = select(said.c.fragment, said.c.value).where(said.c.attribute == attribute)
     for word in dict.fromkeys(words_of(value)):
@@ -85,7 +88,11 @@ def having(connection: Connection, attribute: str, value: str) -> set[int]:
                 said.c.fragment.in_(select(words.c.fragment).where(words.c.word == word[:LONGEST]))
             )
     wanted = folded(value)
-    fragments = {row.fragment for row in connection.execute(query) if folded(row.value) == wanted}
+    fragments = {
+        row.fragment
+        for row in connection.execute(query)
+        if folded(row.value) == wanted or wanted in keys_of(reader, row.value)
+    }
     of = select(members.c.entity).where(members.c.until.is_(None))
     return {row.entity for row in select_all(connection, of, members.c.fragment, fragments)}
 
@@ -97,7 +104,7 @@ def check_known(connection: Connection, attribute: str) -> None:
         return
     known = sorted(connection.scalars(select(said.c.attribute).distinct()))
     near = difflib.get_close_matches(attribute, known, 1, 0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    hint = f"; did you mean {near[0]!r}?" if near else "."
     there = ", ".join(map(repr, known[:LISTED])) + (", …" if len(known) > LISTED else "")
     raise KeyError(
         f"no fragment has an attribute {attribute!r}{hint}" + (f" There are {there}" if there else "")

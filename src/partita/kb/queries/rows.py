@@ -9,10 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from partita.kb.columns import Readers, keys_of, readers_in
 from partita.kb.queries.answers import Answer, entity
 from partita.kb.store import tables
-from partita.models.records.folding import folded
-from partita.models.records.fragments import as_text
 
 
 @dataclass(frozen=True)
@@ -38,27 +37,30 @@ def rows(connection: Connection, id: str) -> list[Row]:
     )
     found = connection.execute(query).all()
     said = [json.loads(row.properties or "{}") for row in found]
-    usual = commonest(said)
+    readers = readers_in(connection)
+    usual = commonest(said, readers)
     return [
-        Row(row.id, row.source, row.probability, own, differences(own, usual))
+        Row(row.id, row.source, row.probability, own, differences(own, usual, readers))
         for row, own in zip(found, said, strict=True)
     ]
 
 
-def commonest(said: list[dict[str, list[Any]]]) -> dict[str, str]:
-    """Of each attribute the value that most fragments give it, folded; of equal ones the first."""
-    counts: dict[str, Counter[str]] = {}
+def commonest(said: list[dict[str, list[Any]]], readers: Readers) -> dict[str, frozenset[str]]:
+    """Of each attribute the value that most fragments give it, as it is compared; of equal ones the first."""
+    counts: dict[str, Counter[frozenset[str]]] = {}
     for fragment in said:
         for attribute, values in fragment.items():
-            texts = dict.fromkeys(folded(as_text(value)) for value in values)
-            counts.setdefault(attribute, Counter()).update(texts.keys())
-    return {attribute: max(found, key=lambda value: found[value]) for attribute, found in counts.items()}
+            found = dict.fromkeys(keys_of(readers[attribute], value) for value in values)
+            counts.setdefault(attribute, Counter()).update(key for key in found if key)
+    return {
+        attribute: max(found, key=lambda value: found[value]) for attribute, found in counts.items() if found
+    }
 
 
-def differences(said: dict[str, list[Any]], usual: dict[str, str]) -> list[str]:
-    """The attributes of which a fragment does not say what most do."""
-    return [
-        attribute
+def differences(said: dict[str, list[Any]], usual: dict[str, frozenset[str]], readers: Readers) -> list[str]:
+    """The attributes of which a fragment says something, and not what most do."""
+    found = {
+        attribute: {key for value in values if (key := keys_of(readers[attribute], value))}
         for attribute, values in said.items()
-        if usual[attribute] not in {folded(as_text(value)) for value in values}
-    ]
+    }
+    return [attribute for attribute, keys in found.items() if keys and usual[attribute] not in keys]

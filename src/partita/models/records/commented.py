@@ -20,6 +20,7 @@ MEANING = {
     "weight": "what its evidence counts; learnt",
     "spread": "how far apart numbers are alike at all, relative to how far they lie apart in general",
     "separator": "divides a text into several values",
+    "unreadable": "what a text is that is no number; without this line it is refused",
 }
 OF_ONE = MEANING | {"missing": "these stand for nothing here, too"}
 PROPOSED = "without the first #, its texts are lists, and what is in them is compared one by one"

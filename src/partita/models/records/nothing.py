@@ -1,8 +1,9 @@
 """What stands for nothing: "n/a" in a cell, and coordinates that are both 0.
 
 Some texts are never values (``USUAL``): whatever the attribute, they stand for nothing. Others are values now and
-then (``DOUBTFUL``): Null is a surname, NA is Namibia. They stand for nothing where they do not look like the other
-values of their attribute, as NULL does not among Adams and Baker, or occur far more often than any of them.
+then (``DOUBTFUL``): Null is a surname, Nan a given name, NA is Namibia. They stand for nothing where they do not look
+like the other values of their attribute, as NULL does not among Adams and Baker, or occur far more often than any of
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ USUAL = (
     *("n/a", "N/A", "n.a.", "N.A.", "#N/A", "<NA>", "nan", "NaN", "(null)", "<null>", "[null]", "\\N"),
     *("not available", "Not available", "not applicable", "Not applicable", "0000-00-00"),
 )
-DOUBTFUL = ("null", "none", "na", "nil", "unknown")
+DOUBTFUL = ("null", "none", "na", "nan", "nil", "unknown")
 FEW = 3  # of a doubtful one are too few to be called frequent
 OFTEN = 3.0  # times as often as the most frequent value of an attribute
 ALIKE = 0.05  # of the other values are written in the same way, for one to look like them
@@ -38,9 +39,9 @@ def missing_in(values: Sequence[Any]) -> tuple[str, ...]:
     ('N/a', 'NULL')
     """
     counts = Counter(as_text(value).strip() for value in values)
-    known = {text.casefold() for text in USUAL}
-    spelt = {text for text in counts if text.casefold() in known}
-    doubtful = [text for text in counts if text.casefold() in DOUBTFUL]
+    known = {text.casefold() for text in USUAL} - set(DOUBTFUL)
+    spelt = {text for text in counts if text in USUAL or text.casefold() in known}
+    doubtful = [text for text in counts if text not in USUAL and text.casefold() in DOUBTFUL]
     others = {text: n for text, n in counts.items() if text not in spelt and text.casefold() not in DOUBTFUL}
     found = sorted(spelt - set(USUAL)) + sorted(
         text for text in doubtful if is_out_of_place(text, counts[text], others)

@@ -25,12 +25,16 @@ from partita.models.records.commented import (
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute, Category, Column, Noted, Number, Text
+from partita.models.records.kinds.number import NOTHING
 from partita.models.records.lists import separator_of
-from partita.models.records.nothing import USUAL, missing_in, nowhere
+from partita.models.records.nothing import DOUBTFUL, USUAL, missing_in, nowhere
 from partita.models.registry import KINDS, found
 
 LOOKED_AT = 5000  # fragments that a schema is inferred from
-OF_READING = ("missing", "separator")  # parameters that are texts: how values are read
+OF_READING = ("missing", "separator", "unreadable")  # parameters that are texts: how values are read
+NO_NUMBERS = tuple(
+    written for text in DOUBTFUL for written in (text, text.upper(), text.capitalize())
+)  # are nothing else beside numbers
 OTHER = "*"  # the attribute that stands for those not named
 LEARNT = ("corpus", "references", "kin", "by_chance", "noted")  # what only data give an attribute
 
@@ -71,6 +75,8 @@ def inferred_from(name: str, values: list[list[Any]], zeros: tuple[str, ...], n:
     kind, reason = chosen(Column(name, items))
     distinct = len({kind().parse(item) for item in items})
     noted = Noted(reason, n, sum(map(bool, said_by)), len(items), distinct, separator_of(left))
+    if issubclass(kind, Number):  # which nobody declared, so that later texts must not be refused
+        return kind(noted=noted, missing=reader.missing, unreadable=NOTHING)
     return kind(noted=noted, missing=reader.missing)
 
 
@@ -207,6 +213,22 @@ def parameter_from(name: str, parameter: str, value: Any, usual: Any) -> Any:
 def is_finite(value: Any) -> bool:
     """Whether a value is a finite number, and no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def comparing_from(table: dict[str, Any] | None) -> Attribute:
+    """An attribute as :func:`to_json` has it, with no more than it needs to read values; all are read if ignored."""
+    table = table or {}
+    known = found(KINDS, table["kind"]) if "kind" in table else None
+    given = {name: table[name] for name in OF_READING if name in table and hasattr(known, name)}
+    reader: Attribute = (known or Attribute)(**given | {"missing": tuple(given.get("missing", ()))})
+    return reader
+
+
+def reader_from(table: dict[str, Any] | None) -> Attribute:
+    """The same for who reads what is written, whether or not the model can compare it."""
+    table = table or {}
+    doubtful = NO_NUMBERS if table.get("unreadable") else ()
+    return Attribute(missing=(*table.get("missing", ()), *doubtful), separator=table.get("separator", ""))
 
 
 def parameters_of(attribute: Any) -> list[str]:

@@ -23,6 +23,7 @@ WRITTEN = re.compile(
 PLAIN = re.compile(
     r"[+-]?(?:0|[1-9]\d{0,14})(?:\.\d+)?"
 )  # a number as CSV has it; no code with leading zeros
+NOTHING = "nothing"  # what a text that is no number may be taken for
 LARGEST = 1e100  # squares of numbers must stay finite
 
 
@@ -52,6 +53,16 @@ def as_number(raw: Any) -> float:
         what = what if len(what) < 40 else f"{what[:20]}… of {len(what)} digits"
         raise ValueError(f"a number must be finite and below {LARGEST:g}, got {what}")
     return number + 0.0  # no negative zero
+
+
+def is_readable(raw: Any) -> bool:
+    """Whether a raw value is a number, or is no text: what else it may be is refused, not passed over."""
+    if isinstance(raw, str):
+        try:
+            as_number(raw)
+        except ValueError:
+            return False
+    return True
 
 
 def centre_and_deviation(values: Floats, weights: Floats) -> tuple[float, float]:
@@ -91,11 +102,15 @@ class Number(Attribute):
     ----------
     spread : float
         How far numbers may lie apart to be alike at all, relative to how far apart those of the corpus lie.
+    unreadable : str
+        What a text is that is no number: refused, or if this is "nothing", one that stands for nothing. It is so
+        where nobody declared that the attribute has numbers: its values were numbers so far.
     agreement, weight, corpus, references
         See :class:`Attribute`.
     """
 
     spread: float = 0.5
+    unreadable: str = ""
 
     kind: ClassVar[str] = "number"
     measure: ClassVar[int] = NEAR
@@ -111,6 +126,17 @@ class Number(Attribute):
             return ""
         whole = all(float(value).is_integer() for value in values)  # those may be codes of anything
         return "" if whole else f"all {len(values):,} values are numbers, with fractions"
+
+    def check(self, name: str) -> None:
+        super().check(name)
+        if self.unreadable not in ("", NOTHING):
+            raise ValueError(
+                f"unreadable of {name!r} must be {NOTHING!r}, or left out, got {self.unreadable!r}"
+            )
+
+    def items(self, raw: Any) -> list[Any]:
+        found = super().items(raw)
+        return [item for item in found if is_readable(item)] if self.unreadable else found
 
     def parse(self, raw: Any) -> str:
         number = as_number(raw)
