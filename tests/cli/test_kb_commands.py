@@ -704,7 +704,7 @@ def test_unknown_ids(kb, command):
     assert "'10'" in message or "'1'" in message
     assert "E1" in refused("events", kb, "--entity", "E99")
     assert "E99" in refused("show", kb, "E99")
-    assert "are the same fragment" in refused(command, kb, 6, 6)
+    assert "name two different ones" in refused(command, kb, 6, 6)
 
 
 def test_contradiction(kb):

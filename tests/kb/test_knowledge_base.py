@@ -473,7 +473,7 @@ def test_contradictions_are_refused(kb):
         kb.separate("f1", "f3")
     assert clusters(kb) == before
     assert len(kb.judgements()) == 2
-    with pytest.raises(ValueError, match="same fragment"):
+    with pytest.raises(ValueError, match="name two different ones"):
         kb.confirm("f1", "f1")
 
 

@@ -113,12 +113,18 @@ def in_turns(
         before, found = found, known.clusters(sampler, refining)
         if turn >= BOLD - 1:
             dependent = learner.dependence(found)
-            if dependent > least + DEPENDENCE:
+            tells = 2 * joined(before) >= joined(found)  # else too little was joined to know what is usual
+            if tells and dependent > least + DEPENDENCE:
                 return before, True
-            least = min(least, dependent)
+            least = min(least, dependent) if tells else dependent
         if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
     return found, False
+
+
+def joined(labels: Integers) -> int:
+    """How many rows are joined to another."""
+    return len(labels) - int(labels.max()) - 1
 
 
 def halves(progress: Watcher, turn: int, n: int) -> tuple[Callable[[int], object], Watcher]:

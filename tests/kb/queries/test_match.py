@@ -202,7 +202,7 @@ def test_an_answer(built):
     ("record", "said"),
     [
         ({}, "no property says anything"),
-        ({"name": {"a": 1}}, "not a mapping"),
+        ({"name": [[1]]}, "must be text, a number or a date"),
         ("Ada", "must map attributes to values"),
     ],
 )
