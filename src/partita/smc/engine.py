@@ -118,7 +118,8 @@ class Engine:
         self.size, self.belief = model.expected_size or 0.0, model.size_belief
         self.rejuvenation, self.learns_alpha = settings.rejuvenation, bool(settings.learn_alpha)
         self.exact, self.draws = bool(settings.exact), bool(settings.resampling or settings.merging)
-        self.particles, self.widths = settings.particles, (n_features, n_encoded)
+        self.particles, self.longest_odds = settings.particles, settings.longest_odds
+        self.widths = n_features, n_encoded
         self.scorer = scorer_for(model, n_features, n_encoded) if scorer is None else scorer
         self.finds_by, self._keys_of = keys, key_function(keys, model)
         indexed = self._keys_of is not None

@@ -72,6 +72,10 @@ class SplitSMC(Clusterer):
         :class:`MultivariateGaussian` have grid cells, for up to three columns. From the rarest key on,
         ``partita.smc.steps.candidates.BUDGET`` earlier observations are visited at most, so a key that many share
         costs up to a millisecond and no more. :meth:`candidate_report` says what is missed.
+    longest_odds : int, optional
+        Partitions of a subproblem that are so many times less likely than its best one are let go: what is settled
+        then costs next to nothing, in time and memory, and the sampler of records is some times faster. None keeps
+        ``n_particles`` of them whatever the odds. Needs exact weights. :data:`ODDS` is what knowledge bases take.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.
     candidates : deprecated
@@ -116,6 +120,7 @@ class SplitSMC(Clusterer):
         weights: str | None = None,
         merging: str = "k-best",
         keys: Any = None,
+        longest_odds: int | None = None,
         random_state: Any = None,
         candidates: Any = DEPRECATED,
     ) -> None:
@@ -127,6 +132,7 @@ class SplitSMC(Clusterer):
         self.weights = weights
         self.merging = merging
         self.keys = keys
+        self.longest_odds = longest_odds
         self.random_state = random_state
         self.candidates = candidates
 
@@ -391,11 +397,14 @@ class SplitSMC(Clusterer):
             splitting=int(self._splitting),
             rejuvenation=whole("rejuvenation", self.rejuvenation, 0),
             learn_alpha=int(isinstance(self.alpha, str)),
+            longest_odds=0 if self.longest_odds is None else whole("longest_odds", self.longest_odds, 1),
         )
         if settings.exact and settings.resampling:
             raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')
         if settings.rejuvenation and not settings.exact:
             raise ValueError("rejuvenation needs exact weights, and so greedy resampling")
+        if settings.longest_odds and not settings.exact:
+            raise ValueError("longest_odds needs exact weights, and so greedy resampling")
         return settings
 
     def _log_alpha(self) -> float:
@@ -423,6 +432,7 @@ class SMC(SplitSMC):
         resampling: str = "greedy",
         weights: str | None = None,
         merging: str = "k-best",
+        longest_odds: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.model = model
@@ -432,6 +442,7 @@ class SMC(SplitSMC):
         self.resampling = resampling
         self.weights = weights
         self.merging = merging
+        self.longest_odds = longest_odds
         self.random_state = random_state
 
 
@@ -445,6 +456,7 @@ class Greedy(SplitSMC):
     resampling: ClassVar[str] = "greedy"  # type: ignore[misc]
     weights: ClassVar[None] = None  # type: ignore[misc]
     merging: ClassVar[str] = "k-best"  # type: ignore[misc]
+    longest_odds: ClassVar[None] = None  # type: ignore[misc]
 
     def __init__(
         self,

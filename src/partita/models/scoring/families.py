@@ -98,17 +98,19 @@ def ceiling(family: Any, hulls: Any, s: Any, data: Any, x: Any) -> Any:
     """What log|c| + log p(x | c) of no enclosed cluster exceeds."""
 
 
+def is_family(family: Any) -> bool:
+    """Whether this is the type of a compiled family, and not that of None."""
+    return isinstance(family, types.BaseNamedTuple)
+
+
 def has_ceiling(family: Any) -> bool:
     """Whether the family of this type has hulls and ceilings."""
-    return (
-        isinstance(family, types.BaseNamedTuple)
-        and FAMILIES[family.instance_class].kernels.ceiling is not None
-    )
+    return is_family(family) and FAMILIES[family.instance_class].kernels.ceiling is not None
 
 
 def _implementation(family: Any, name: str) -> Any:
     """What the type of ``family`` asks for; None if it is no family."""
-    if isinstance(family, types.BaseNamedTuple):
+    if is_family(family):
         return getattr(FAMILIES[family.instance_class].kernels, name).py_func
     return None
 

@@ -47,7 +47,7 @@ from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
 from partita.smc.steps.candidates import candidates_of_row
 
 MAGIC = b"PARTITA"
-VERSION = 3
+VERSION = 4
 SINCE = ("key_counts", "keys")  # arrays that version 1 lacks: it knew no candidates
 TRIED = 16  # clusters that a black box is asked for again, to see whether it is the same one
 LIMITS = {  # of the settings, in their order
@@ -58,6 +58,7 @@ LIMITS = {  # of the settings, in their order
     "splitting": (0, 1),
     "rejuvenation": (0, 2**31),
     "learn_alpha": (0, 1),
+    "longest_odds": (0, 2**53),
 }
 
 
@@ -174,6 +175,8 @@ def read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
             header["arrays"] = header["arrays"] | {name: [0] for name in SINCE}
         if version < 3:
             header = header | {"bonds": [[], []]}
+        if version < 4:
+            header = header | {"settings": [*header["settings"], 0]}
         shapes = {name: tuple(_whole(length) for length in header["arrays"][name]) for name in PACKED}
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         raise FileError(f"{path} is damaged: its header cannot be read") from error

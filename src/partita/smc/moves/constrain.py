@@ -174,7 +174,7 @@ def explore(
         found, values = run_again(engine, members[order], generator, constraints)
         found[:, order] = found.copy()
         options.append((found, values))
-    labels, scores, best = best_of(options, engine.particles)
+    labels, scores, best = best_of(options, engine.particles, engine.longest_odds)
     crossing = np.array([crosses(row, border) for row in labels[best]], bool)
     return Explored(members, labels[best], scores[best], bool(kept.all()), crossing)
 

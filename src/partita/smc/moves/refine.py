@@ -21,7 +21,7 @@ from partita.smc.moves.rows import best_of, product
 from partita.smc.reading.particles import first_members, partitions
 from partita.smc.state.constraints import constraints_among
 from partita.smc.state.state import Settings, dismantle, new_seed
-from partita.smc.steps.update import find_bounds
+from partita.smc.steps.update import find_bounds, score_late
 
 
 def refine(
@@ -133,7 +133,7 @@ def improve(
     For one subproblem any new partition among the m best does; to join two, those that cross the border must
     hold more than 1/m of the weight, or the best of all be one of them.
     """
-    labels, scores, best = best_of([old, new], engine.particles)
+    labels, scores, best = best_of([old, new], engine.particles, engine.longest_odds)
     weight = np.exp(scores[best] - scores[best[0]])
     share = weight[best >= len(old[0])].sum() / weight.sum()
     enough = 0.0 if len(subproblems) == 1 else 1.0 / engine.particles
@@ -144,16 +144,21 @@ def improve(
 def neighbour(engine: Any, s: int, x: int) -> int:
     """The candidate other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
     engine.weigh(x)
-    return int(best_other(engine.state, s))
+    return int(best_other(engine.state, engine.family, s, x))
 
 
 @kernel
-def best_other(state, s):
-    """Given the gains, the candidate other than ``s`` with the largest one; −1 if there is none."""
+def best_other(state, family, s, x):
+    """Given the gains of ``x``, the candidate other than ``s`` with the largest one; −1 if there is none."""
     find_bounds(state)
-    best = -1
-    for q in range(state.n_candidates):
-        other = state.candidates[q]
-        if other != s and (best < 0 or state.bound[other] > state.bound[best]):
-            best = other
+    best, decided = -1, False
+    while not decided:
+        best = -1
+        for q in range(state.n_candidates):
+            other = state.candidates[q]
+            if other != s and (best < 0 or state.bound[other] > state.bound[best]):
+                best = other
+        decided = best < 0 or not state.late[best]
+        if not decided:
+            score_late(state, family, x, best)
     return best

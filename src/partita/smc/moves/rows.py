@@ -31,13 +31,21 @@ def product(parts: list[tuple[Integers, Floats]], m: int) -> tuple[Integers, Flo
     return np.concatenate(labels, axis=1), np.array(scores)
 
 
-def best_of(parts: list[tuple[Integers, Floats]], m: int) -> tuple[Integers, Floats, Integers]:
-    """All rows of all parts and their scores, and which are the m best distinct ones, best first."""
+def best_of(
+    parts: list[tuple[Integers, Floats]], m: int, longest_odds: int
+) -> tuple[Integers, Floats, Integers]:
+    """All rows of all parts and their scores, and which are the m best distinct ones, best first.
+
+    Those against which the odds are longer than that, compared with the best one, are not among them; 0 stands for any.
+    """
     labels = canonical(np.concatenate([rows for rows, _ in parts]))
     scores = np.concatenate([scores for _, scores in parts])
     _, distinct = np.unique(labels, axis=0, return_index=True)
     distinct.sort()  # of equal rows the first, so old before new
-    return labels, scores, distinct[np.argsort(-scores[distinct], kind="stable")[:m]]
+    best = distinct[np.argsort(-scores[distinct], kind="stable")[:m]]
+    if longest_odds:
+        best = best[scores[best] >= scores[best[0]] - np.log(longest_odds)]
+    return labels, scores, best
 
 
 @kernel

@@ -104,6 +104,7 @@ class Settings(NamedTuple):
     splitting: int = 1
     rejuvenation: int = 0
     learn_alpha: int = 0
+    longest_odds: int = 0  # of a subproblem's best partition against one that is kept; 0: any
 
 
 FIELDS = [
@@ -173,7 +174,7 @@ def assemble(parts, counts, settings, log_alpha, random, index, constraints, nam
     state.n_removed, state.n_changes = counts[12], counts[13]
     state.particles, state.resampling, state.merging = settings[0], settings[1], settings[2]
     state.exact, state.splitting = settings[3], settings[4]
-    state.rejuvenation, state.learn_alpha = settings[5], settings[6]
+    state.rejuvenation, state.learn_alpha, state.longest_odds = settings[5], settings[6], settings[7]
     state.log_alpha, state.random, state.index, state.constraints = log_alpha, random, index, constraints
     state.names, state.totals = names, totals
     state.tick, state.n_created, state.n_scored = 0, 0, 0
@@ -195,7 +196,7 @@ def assemble(parts, counts, settings, log_alpha, random, index, constraints, nam
 @kernel
 def dismantle(state):
     """The parts of a state as :func:`assemble` takes them, and the room it needs."""
-    counts, settings = np.empty(14, np.int64), np.empty(7, np.int64)
+    counts, settings = np.empty(14, np.int64), np.empty(8, np.int64)
     counts[0], counts[1] = state.n_observations, state.n_blocks
     counts[2], counts[3] = state.n_clusters, state.n_subproblems
     counts[4], counts[5], counts[6] = state.free_block, state.free_cluster, state.free_subproblem
@@ -204,7 +205,7 @@ def dismantle(state):
     counts[12], counts[13] = state.n_removed, state.n_changes
     settings[0], settings[1], settings[2] = state.particles, state.resampling, state.merging
     settings[3], settings[4] = state.exact, state.splitting
-    settings[5], settings[6] = state.rejuvenation, state.learn_alpha
+    settings[5], settings[6], settings[7] = state.rejuvenation, state.learn_alpha, state.longest_odds
     kept = (state.data, state.observations, state.blocks, state.clusters)
     parts = (*kept, state.statistics, state.subproblems, state.cells, state.weights)
     return parts, counts, settings, state.log_alpha, state.random, state.needed

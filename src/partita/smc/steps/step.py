@@ -13,6 +13,7 @@ nothing changed.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,9 +68,21 @@ def room_to_join(state, joint):
     return has_room(state, cells, rows * columns, rows, columns, np.int64(1))
 
 
+@inner
+def likely(state, joint):
+    """The rows against which the odds are not too long, compared with the best one, which is the first."""
+    n = joint.weight.shape[0]
+    if state.longest_odds > 0:
+        least = joint.weight[0] - math.log(state.longest_odds)
+        while joint.weight[n - 1] < least:
+            n -= 1
+    return Joint(joint.subproblems, joint.source[:n], joint.cluster[:n], joint.weight[:n])
+
+
 @glue
 def write(state, x, joint, pooled, kept):
     """Write the rows that the merge has chosen, with ``x`` in them, and split them."""
+    joint = likely(state, joint)
     done = room_to_join(state, joint)
     if done:
         blocks, matrix = write_rows(state, x, joint)

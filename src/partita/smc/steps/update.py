@@ -10,10 +10,15 @@ A pool for greedy resampling keeps only the m heaviest, and passes over every su
 bound shows that it cannot be among them. Where the model's family has a *ceiling* for the gains of a whole
 subproblem, the clusters of a large one are scored late, if at all: when its ceiling does not rule it out. The
 result is the same to the last bit.
+
+Where partitions are let go against which the odds are too long, putative particles are too. Then of a family without
+ceilings only the clusters of each candidate's best partition are scored at first; those of its other partitions, which
+differ little, only where the best one is within these odds of the best of all.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +27,7 @@ from numba.extending import overload
 from partita._core.kernel import INNER, inner, shared
 from partita._core.sorting import descending, kth_largest
 from partita._core.typing import Array
-from partita.models.scoring.families import ceiling, enclose, gains, has_ceiling
+from partita.models.scoring.families import ceiling, enclose, gains, has_ceiling, is_family
 
 FEW = 3  # clusters that are scored rather than bounded
 ROUNDING = 1e-9  # relative: what ceilings may be off by
@@ -91,13 +96,57 @@ def score_few(state, family, x):
             state.bound[s] = highest + ROUNDING * (1.0 + abs(highest))
 
 
+@inner
+def list_best(state, s, count):
+    """Append the clusters of the best partition of subproblem ``s`` to a list; returns how many there are then."""
+    ids, cells, seen, sub = state.child, state.cells, state.seen, state.subproblems[s]
+    first = sub.cells + sub.columns + sub.clusters
+    for k in range(first, first + sub.columns):
+        if seen[cells[k]] != state.tick:
+            seen[cells[k]] = state.tick
+            ids[count] = cells[k]
+            count += 1
+    return count
+
+
+@inner
+def score_best(state, family, x):
+    """Score a stored observation against the best partition of each candidate, and leave the others for later."""
+    late, candidates, gain = state.late, state.candidates, state.gain
+    state.tick += 1
+    state.child[0] = 0
+    count = np.int64(1)
+    for q in range(state.n_candidates):
+        late[candidates[q]] = state.subproblems[candidates[q]].rows > 1
+        count = list_best(state, candidates[q], count)
+    gains(family, state.statistics, state.child, np.int64(0), count, state.data, x, gain)
+    state.n_scored = count
+    margin = math.log(state.longest_odds)
+    for q in range(state.n_candidates):
+        s = candidates[q]
+        sub, highest = state.subproblems[s], -np.inf
+        first = sub.cells + sub.columns + sub.clusters
+        for k in range(first, first + sub.columns):
+            highest = max(highest, gain[state.cells[k]])
+        state.bound[s] = highest + margin
+
+
+@inner
+def score_likely(state, family, x):
+    """Score a stored observation against every candidate, or first against their best partitions."""
+    if state.longest_odds > 0 and state.n_candidates > 1:
+        score_best(state, family, x)
+    else:
+        score_all(state, family, x)
+
+
 def score_promising(state: Any, family: Any, x: Any) -> None:
-    """Score a stored observation against every candidate, or where there are ceilings only against some."""
+    """Score a stored observation against every candidate, or where some can be ruled out only against others."""
 
 
 @overload(score_promising, jit_options=INNER)
 def _score_promising(state, family, x):
-    return score_few.py_func if has_ceiling(family) else score_all.py_func
+    return score_few.py_func if has_ceiling(family) else score_likely.py_func
 
 
 @inner
@@ -116,12 +165,12 @@ def score_none(state, family, x, s):
 
 
 def score_late(state: Any, family: Any, x: Any, s: Any) -> None:
-    """Score against a candidate left for later, which only a family with ceilings does."""
+    """Score against a candidate left for later, which only a compiled family does."""
 
 
 @overload(score_late, jit_options=INNER)
 def _score_late(state, family, x, s):
-    return score_one.py_func if has_ceiling(family) else score_none.py_func
+    return score_one.py_func if is_family(family) else score_none.py_func
 
 
 @inner
@@ -267,4 +316,9 @@ def update(state, family, x, home, size):
             pool = heaviest(pool, more, size)
             if pool.weight.shape[0] == size:
                 least = pool.weight[size - 1]
-    return pool, pooled
+            if state.longest_odds > 0:
+                least = max(least, pool.weight[0] - math.log(state.longest_odds))
+    n = pool.weight.shape[0]
+    while n > 1 and pool.weight[n - 1] < least:
+        n -= 1
+    return Particles(pool.weight[:n], pool.where[:n]), pooled
