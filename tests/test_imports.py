@@ -37,7 +37,7 @@ def test_import_is_fast():
     ("rest", "some"),
     [
         ("points", {"assemble", "dismantle", "append", "gather", "label_blocks", "measure"}),
-        ("records", {"assemble", "dismantle", "gather", "best_other", "commit", "learn_alpha"}),
+        ("records", {"assemble", "dismantle", "gather", "best_of", "commit", "learn_alpha"}),
     ],
 )
 def test_the_helper_compiles_all_but_the_loop(rest, some):

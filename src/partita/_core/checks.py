@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -85,3 +86,12 @@ def label_codes(name: str, labels: ArrayLike) -> NDArray[np.intp]:
         return np.unique(array, return_inverse=True)[1]
     except TypeError as error:
         raise ValueError(f"{name} cannot be sorted; make its labels all integers or all strings") from error
+
+
+def workers(n_jobs: int | None) -> int:
+    """How many workers ``n_jobs`` asks for, as in scikit-learn: one unless given, and for −1 one a core."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == -1:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return whole("n_jobs", n_jobs, 1)

@@ -29,7 +29,7 @@ from partita.smc.engine import Engine
 from partita.smc.files.packing import unpack
 from partita.smc.loops.python import count_observation
 from partita.smc.moves.install import commit, give_back, room_for, scores_of, take_clusters
-from partita.smc.moves.refine import best_other
+from partita.smc.moves.replay import Rows, best_of, found_on
 from partita.smc.moves.rows import canonical
 from partita.smc.reading.particles import first_members, partitions
 from partita.smc.state import access
@@ -45,6 +45,7 @@ from partita.smc.steps.update import Particles, update
 NUMBER, NUMBERS, TABLE = types.int64, types.int64[::1], types.int64[:, ::1]
 REALS, REAL_TABLE = types.float64[::1], types.float64[:, ::1]
 PARTICLES = types.NamedTuple([REALS, TABLE], Particles)
+ROWS = types.NamedTuple([TABLE, REALS], Rows)
 JOINT = types.NamedTuple([NUMBERS, TABLE, NUMBERS, REALS], Joint)
 
 
@@ -110,6 +111,8 @@ def compile_for_records() -> None:
     shift.compile((COMPARISON_FAMILY, REAL_TABLE, *row, NUMBER))
     write_cluster_rows.compile((COMPARISON_FAMILY, REAL_TABLE, NUMBERS, NUMBERS, NUMBERS, REAL_TABLE))
     weigh.compile((STATE, COMPARISON_FAMILY, NUMBER))
+    found_on.compile((STATE, NUMBERS, NUMBER))
+    best_of.compile((STATE, ROWS, ROWS, NUMBER))
     model, fragments = Record({"name": Text()}), [{"name": ["a"]}, {"name": ["a"]}]
     clustering = Clustering(model, 2, exact=False)
     engine, said = clustering.engine, model.validate(fragments)
@@ -124,7 +127,6 @@ def compile_for_records() -> None:
     commit(engine.state, np.empty(0, np.int64), np.arange(2), np.arange(2), rows, np.zeros(2))
     engine.state = grown(engine.state)
     partitions(engine.state, 0)
-    best_other(engine.state, 0)
     clustering.numbers = np.arange(2)
     clustering.rename_from(np.array([1, 1]), 2)
     clustering.unsaved()

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
-from partita._core.checks import choice, log_of, whole
+from partita._core.checks import choice, log_of, whole, workers
 from partita._core.progress import Watcher, steps, unwatched
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
@@ -173,6 +173,7 @@ class SplitSMC(Clusterer):
         of: Any = None,
         most: int | None = None,
         progress: bool | Watcher = False,
+        n_jobs: int | None = None,
     ) -> Self:
         """Improve the posterior in hindsight; never makes it a worse approximation.
 
@@ -189,18 +190,20 @@ class SplitSMC(Clusterer):
             How many observations to run again at a time: larger subproblems stay as they are, so that a sweep costs
             no more than 2·n·most steps for n observations.
         progress : bool or callable
-            Show a progress bar; or call this, subproblem by subproblem, with how many of the sweep's are done, and
-            of how many.
+            Show a progress bar; or call this, now and then, with how many subproblems of the sweep are done, and of
+            how many.
+        n_jobs : int, optional
+            How many threads share the work, for a compiled model; −1 stands for one a core. The result is the same.
         """
         engine = self._fitted()
         sweeps = whole("sweeps", sweeps, 0)
-        most = None if most is None else whole("most", most, 1)
+        most, n_workers = None if most is None else whole("most", most, 1), workers(n_jobs)
         if not engine.exact:
             raise ValueError("refine needs exact weights, and so greedy resampling")
         places = None if of is None else engine.present[checked_rows("of", of, len(engine.present))]
         with engine.changing(long=True):
             for _ in steps(range(sweeps), "refining", progress is True):
-                refine(engine, places, most, progress if callable(progress) else unwatched)
+                refine(engine, places, most, progress if callable(progress) else unwatched, n_workers)
         return self
 
     def constrain(self, together: Any = (), apart: Any = ()) -> Self:

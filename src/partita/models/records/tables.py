@@ -70,12 +70,35 @@ def new_tables(keeps_sums):
     tables.pool, tables.end = np.zeros(1024, np.int64), 0
     tables.sums = np.zeros(1024 if keeps_sums else 0)
     tables.free = np.full(40, -1, np.int64)
+    begin_work(tables)
+    return tables
+
+
+@inner
+def begin_work(tables):
+    """Have working memory."""
     tables.groups, tables.found = np.empty((16, 5), np.int64), np.empty((64, 3), np.int64)
     tables.chosen = np.empty((64, 3), np.int64)
     tables.near = np.zeros(2 * COMPARED, np.int64)
     tables.group_of = np.full(16, -1, np.int64)
     tables.joined, tables.reach = np.empty((16, 16)), np.empty(16)
-    return tables
+
+
+@kernel
+def beside(tables):
+    """The same tables with other working memory, to be read at the same time."""
+    others = structref.new(TABLES)
+    others.pool, others.end, others.sums, others.free = tables.pool, tables.end, tables.sums, tables.free
+    begin_work(others)
+    return others
+
+
+@inner
+def free_all(tables):
+    """Forget all tables; rows of statistics must not point to them any more."""
+    tables.end = 0
+    for level in range(tables.free.shape[0]):
+        tables.free[level] = -1
 
 
 @inner

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import overload
 
 from partita._core.kernel import INNER
+from partita.models.records.tables import free_all
 from partita.models.registry import FAMILIES
 
 
@@ -113,6 +114,21 @@ def _implementation(family: Any, name: str) -> Any:
     if is_family(family):
         return getattr(FAMILIES[family.instance_class].kernels, name).py_func
     return None
+
+
+def clear_tables(family: Any) -> None:
+    """Free all tables that a family owns, if it owns any."""
+
+
+@overload(clear_tables, jit_options=INNER)
+def _clear_tables(family):
+    if "tables" in family.fields:
+
+        def clear(family):
+            free_all(family.tables)
+
+        return clear
+    return lambda family: None
 
 
 @overload(begin, jit_options=INNER)

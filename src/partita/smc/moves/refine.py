@@ -1,27 +1,46 @@
-"""Refinement: look again at what has been seen (DESIGN, "Refinement").
+"""Refinement: other partitions of a subproblem's observations; the m best of old and new stay.
 
-Under exact weights any partition of a subproblem's observations has a computable score, so the m best of old
-and new partitions are never a worse approximation. *Replay* finds new ones by running the observations of a
-subproblem through the sampler again, in a random order. Run together with those of its *neighbour*, the
+Under exact weights a score is all there is to know of a partition, so new ones may come from anywhere, and
+the m best of old and new are never a worse approximation. Here they come from *replays*: the observations of
+a subproblem run through an empty sampler again, in a random order. With those of its *neighbour*, the
 subproblem that one of them would fall in otherwise, this also mends clusters divided between the two: such a
 pair is joined where partitions that cross it hold more than 1/m of the weight, as in the merge step.
+
+A sweep replays all subproblems alone, and then with their neighbours. Replays change nothing, so those of a compiled
+model are run by kernels, several at the same time if wanted (:mod:`.replay`), and what they have found is installed
+afterwards, in order: a replay is found out of date where a subproblem has changed meanwhile, and is run again. So the
+result does not depend on how many worked on it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita._core.kernel import kernel
 from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Floats, Integers
+from partita.models.records.tables import beside
 from partita.smc.moves.install import install
+from partita.smc.moves.replay import (
+    CONSTRAINED,
+    MISSING,
+    NO_STAGE,
+    best_other,
+    look_alone,
+    look_beside,
+    size_of,
+)
 from partita.smc.moves.rows import best_of, product
 from partita.smc.reading.particles import first_members, partitions
+from partita.smc.state.access import candidates_met
 from partita.smc.state.constraints import constraints_among
-from partita.smc.state.state import Settings, dismantle, new_seed
-from partita.smc.steps.update import find_bounds, score_late
+from partita.smc.state.state import Settings, assemble, dismantle, doubled, new_seed, shared_of
+
+EVERY = 2**62  # observations of a replay, where there is no limit
+TOGETHER = 256  # subproblems that are looked at between two reports of progress
 
 
 def refine(
@@ -29,6 +48,7 @@ def refine(
     of: Integers | None = None,
     most: int | None = None,
     progress: Watcher = unwatched,
+    workers: int = 1,
 ) -> None:
     """One sweep: replay subproblems, alone and with their neighbours, in random order.
 
@@ -42,22 +62,23 @@ def refine(
         How many observations a replay may have; where it would have more there is none. So a sweep of n
         subproblems observes 2·n·most again, at most.
     progress : callable
-        Called before each subproblem, and in the end, with how many are done, and of how many.
+        Called now and then, and in the end, with how many subproblems are done, and of how many.
+    workers : int
+        How many threads replay at the same time.
     """
     first = first_members(engine.state) if of is None else one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in first])
-    generator = np.random.default_rng(int(new_seed(engine.state)))
-    for done, x in enumerate(generator.permutation(first)):
-        progress(done, len(first))
-        s = engine.subproblem_of(x)
-        if size_of(engine.state, s) > 1 and may_replay(engine, [s], most):
-            replay(engine, [s], generator)
-            s = engine.subproblem_of(x)
-        at = int(x) if of is not None else int(generator.choice(partitions(engine.state, s)[0]))
-        other = neighbour(engine, s, at)
-        if other >= 0 and may_replay(engine, [s, other], most):
-            replay(engine, [s, other], generator)
-    progress(len(first), len(first))
+    seed = int(new_seed(engine.state))
+    order = np.random.default_rng(seed).permutation(first)
+    sweep = Sweep(engine, seed, EVERY if most is None else most, of is None, workers)
+    total = len(order)
+    for done in range(0, total, TOGETHER):
+        progress(done // 2, total)
+        sweep.alone(order[done : done + TOGETHER])
+    for done in range(0, total, TOGETHER):
+        progress((total + done) // 2, total)
+        sweep.beside(order[done : done + TOGETHER])
+    progress(total, total)
 
 
 def one_of_each(engine: Any, of: Integers) -> Integers:
@@ -68,18 +89,165 @@ def one_of_each(engine: Any, of: Integers) -> Integers:
     return np.array(list(found.values()), np.int64)
 
 
-def may_replay(engine: Any, subproblems: list[int], most: int | None) -> bool:
-    """Whether subproblems have no more observations than a replay may have."""
-    return most is None or sum(size_of(engine.state, s) for s in subproblems) <= most
+class Finding(NamedTuple):
+    """How looking at an observation's subproblem, and a neighbour of it, has ended."""
+
+    x: int
+    status: int
+    slots: list[int]
+    stamps: list[int]  # when the slots were last written
+    members: Integers
+    labels: Integers
+    scores: Floats
+
+
+class Looker:
+    """Somebody who replays: with a stage, and a view of the state that has working memory of its own.
+
+    Parameters
+    ----------
+    engine : Engine
+    """
+
+    def __init__(self, engine: Any) -> None:
+        settings = Settings(*dismantle(engine.state)[2].tolist())
+        self.engine = engine
+        self.stage = engine.like(settings._replace(rejuvenation=0, learn_alpha=0), 0.0, 0)
+        self.state, self.family = engine.state, engine.family
+
+    def stand_aside(self) -> None:
+        """View the state, as it is now, while others do."""
+        parts, counts, settings, log_alpha, random, _ = dismantle(self.engine.state)
+        self.state = assemble(
+            parts, counts, settings, log_alpha, np.uint64(random), *shared_of(self.engine.state)
+        )
+        self.family = self.engine.family
+        if hasattr(self.family, "tables"):
+            self.family = self.family._replace(tables=beside(self.family.tables))
+
+    def look(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
+        """What the kernel finds of the subproblems of observations, one after the other."""
+        stage, found, at = self.stage, [], 0
+        family = self.family
+        if hasattr(family, "tables"):
+            family = family._replace(tables=stage.family.tables)
+        width = self.engine.widths[0]
+        while at < len(firsts):
+            status, at, *slots, members, best = kernel(
+                self.state, self.family, stage.state, family, width, firsts, *options, at
+            )
+            slots = [s for s in slots if s >= 0]
+            if status == NO_STAGE:
+                stage.state = doubled(stage.state, size_in(self.state, slots))
+            elif at < len(firsts):
+                if status == MISSING:
+                    slots = candidates_met(self.state).tolist()
+                found.append(Finding(int(firsts[at]), status, slots, self.stamps(slots), members, *best))
+                at += 1
+        return found
+
+    def stamps(self, slots: list[int]) -> list[int]:
+        """When slots were last written."""
+        return [int(stamp_of(self.state, s)) for s in slots]
+
+
+class Sweep:
+    """A sweep of refinement under way.
+
+    Parameters
+    ----------
+    engine : Engine
+    seed : int
+    most : int
+        Observations, at most, of a replay.
+    drawn : bool
+        Whether the neighbour is that of any observation of a subproblem, or of the one it was named by.
+    workers : int
+    """
+
+    def __init__(self, engine: Any, seed: int, most: int, drawn: bool, workers: int) -> None:
+        self.engine, self.seed, self.most, self.drawn = engine, seed, most, drawn
+        self.lookers = [] if engine.family is None else [Looker(engine) for _ in range(workers)]
+
+    def alone(self, firsts: Integers) -> None:
+        """Replay the subproblems of observations."""
+        self._improve(firsts, look_alone, self._alone_by_hand, np.uint64(self.seed), self.most)
+
+    def beside(self, firsts: Integers) -> None:
+        """Replay the subproblems of observations, each with its neighbour."""
+        options = self.drawn, np.uint64(self.seed + 1), self.most
+        self._improve(firsts, look_beside, self._beside_by_hand, *options)
+
+    def _improve(self, firsts: Integers, kernel: Any, by_hand: Any, *options: Any) -> None:
+        """Look at the subproblems of observations and install what is found, until nothing is out of date."""
+        if not self.lookers:
+            for x in firsts.tolist():
+                by_hand(x)
+            return
+        while len(firsts):
+            again = []
+            for found in self._look(kernel, firsts, *options):
+                if found.status == MISSING:
+                    self.engine.need(found.slots)
+                if found.status == MISSING or self.lookers[0].stamps(found.slots) != found.stamps:
+                    again.append(found.x)
+                elif found.status == CONSTRAINED:
+                    by_hand(found.x)
+                else:
+                    install(self.engine, found.slots, found.members, found.labels, found.scores)
+                self.lookers[0].state = self.engine.state
+            firsts = np.array(again, np.int64)
+
+    def _look(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
+        """What is found of some observations' subproblems, in their order; nothing changes meanwhile."""
+        first, *others = self.lookers
+        first.state, first.family = self.engine.state, self.engine.family
+        if not others or len(firsts) == 1:
+            found = first.look(kernel, firsts, *options)
+        else:
+            for looker in others:
+                looker.stand_aside()
+            parts = np.array_split(firsts, len(self.lookers))
+            with ThreadPoolExecutor(len(self.lookers)) as pool:
+                tasks = [
+                    pool.submit(one.look, kernel, part, *options)
+                    for one, part in zip(self.lookers, parts, strict=True)
+                ]
+                found = [finding for task in tasks for finding in task.result()]
+        for looker in self.lookers:
+            self.engine.count_in(looker.stage)
+            shared_of(looker.stage.state)[3][:] = 0
+        return found
+
+    def _generator(self, x: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, x])
+
+    def _alone_by_hand(self, x: int) -> None:
+        s = self.engine.subproblem_of(x)
+        if 1 < size_in(self.engine.state, [s]) <= self.most:
+            replay(self.engine, [s], self._generator(x))
+
+    def _beside_by_hand(self, x: int) -> None:
+        engine, generator = self.engine, self._generator(x)
+        s = engine.subproblem_of(x)
+        at = int(generator.choice(partitions(engine.state, s)[0])) if self.drawn else x
+        other = neighbour(engine, s, at)
+        if other >= 0 and size_in(engine.state, [s, other]) <= self.most:
+            replay(engine, [s, other], generator)
+
+
+def size_in(state: Any, subproblems: list[int]) -> int:
+    """How many observations some subproblems have."""
+    return sum(int(size_of(state, s)) for s in subproblems)
 
 
 @kernel
-def size_of(state, s):
-    """How many observations a subproblem has."""
-    sub, n = state.subproblems[s], 0
-    for j in range(sub.columns):
-        n += state.blocks[state.cells[sub.cells + j]].size
-    return n
+def stamp_of(state, s):
+    """When the slot was last written or freed."""
+    return state.subproblems[s].stamp
+
+
+# ---------------------------------------------------------------------- by hand: any model, and constraints
 
 
 def replay(engine: Any, subproblems: list[int], generator: np.random.Generator) -> None:
@@ -144,21 +312,10 @@ def improve(
 def neighbour(engine: Any, s: int, x: int) -> int:
     """The candidate other than ``s`` with the best cluster for observation ``x``; −1 if there is none."""
     engine.weigh(x)
-    return int(best_other(engine.state, engine.family, s, x))
+    return int(other_of(engine.state, engine.family, s, x))
 
 
 @kernel
-def best_other(state, family, s, x):
+def other_of(state, family, s, x):
     """Given the gains of ``x``, the candidate other than ``s`` with the largest one; −1 if there is none."""
-    find_bounds(state)
-    best, decided = -1, False
-    while not decided:
-        best = -1
-        for q in range(state.n_candidates):
-            other = state.candidates[q]
-            if other != s and (best < 0 or state.bound[other] > state.bound[best]):
-                best = other
-        decided = best < 0 or not state.late[best]
-        if not decided:
-            score_late(state, family, x, best)
-    return best
+    return best_other(state, family, s, x)

@@ -285,6 +285,13 @@ def grown(state: Any, n_observations: int = 0) -> Any:
     return assemble(parts, counts, settings, log_alpha, np.uint64(random), *shared_of(state))
 
 
+def doubled(state: Any, n_observations: int) -> Any:
+    """The state with twice the room, and some for so many observations."""
+    parts, counts, settings, log_alpha, random, _ = dismantle(state)
+    parts = tuple(_longer(part, max(2 * len(part), n_observations)) for part in parts)
+    return assemble(parts, counts, settings, log_alpha, np.uint64(random), *shared_of(state))
+
+
 @inner
 def has_room(state, cells, weights, clusters, subproblems, blocks):
     """Whether so many more entries fit; notes the need."""
