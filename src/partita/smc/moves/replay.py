@@ -279,17 +279,15 @@ def look_alone(state, family, stage, stage_family, d, firsts, seed, most, at):
 def best_other(state, family, s, x):
     """Given the gains of ``x``, the candidate other than ``s`` with the largest one; −1 if there is none."""
     find_bounds(state)
-    best, decided = np.int64(-1), False
-    while not decided:
+    while True:
         best = np.int64(-1)
         for q in range(state.n_candidates):
             other = state.candidates[q]
             if other != s and (best < 0 or state.bound[other] > state.bound[best]):
                 best = other
-        decided = best < 0 or not state.late[best]
-        if not decided:
-            score_late(state, family, x, best)
-    return best
+        if best < 0 or not state.late[best]:
+            return best
+        score_late(state, family, x, best)
 
 
 @inner
