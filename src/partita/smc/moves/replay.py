@@ -178,10 +178,7 @@ def crosses(row, border):
     before = np.zeros(row.shape[0], np.bool_)  # by label
     for k in range(border):
         before[row[k]] = True
-    for k in range(border, row.shape[0]):
-        if before[row[k]]:
-            return True
-    return False
+    return before[row[border:]].any()
 
 
 @shared
