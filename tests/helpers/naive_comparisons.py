@@ -6,11 +6,11 @@ Of the library it takes how a raw value is read (``validate``) and how far numbe
 import itertools
 import math
 from collections import Counter
-from zlib import crc32
 
 import numpy as np
 
 import partita as pt
+from partita._core.hashing import code_of
 from tests.helpers import oracle
 from tests.helpers.stretch import Stretch
 
@@ -63,7 +63,7 @@ class Compared:
         return KNOWN[id(attribute)]
 
     def vector(self, value):
-        """Trigrams, rare ones with more weight, of length 1."""
+        """Trigrams, rare ones with more weight, of length 1 but for the steps that weights come in."""
         if value not in self.vectors:
             self.vectors[value] = self._vector(value)
         return self.vectors[value]
@@ -74,7 +74,7 @@ class Compared:
             for part, n in trigrams(value).items()
         }
         length = math.hypot(*found.values())
-        return {part: weight / length for part, weight in found.items()}
+        return {part: round(weight / length * 2**24) / 2**24 for part, weight in found.items()}
 
     def similarity(self, v, w):
         """Between 0 and 1, the bounds of the levels."""
@@ -238,7 +238,7 @@ def linked_by_chains(evidence):
 
 def linked_evidence(listed, compared):
     """What average linkage says of values: e each time that one is repeated, and what is said of the different ones."""
-    different = sorted(set(listed), key=lambda value: crc32(value.encode("utf-8", "surrogatepass")))
+    different = sorted(set(listed), key=lambda value: code_of(value.encode("utf-8", "surrogatepass")))
     repeated = sum((listed.count(value) - 1) * compared.evidence(value, value) for value in different)
     return repeated + linked_by_chains([[compared.evidence(v, w) for w in different] for v in different])
 

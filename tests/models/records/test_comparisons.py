@@ -271,6 +271,20 @@ def test_every_order_gives_the_same_to_the_last_bit(problem, random):
         assert gained.sum() == pytest.approx(rows.marginal(1), abs=1e-9)
 
 
+@examples(60)
+@given(problems, st.lists(records, max_size=6), st.randoms(use_true_random=False))
+def test_what_else_a_vocabulary_holds_does_not_matter_to_the_last_bit(problem, others, random):
+    """Or else a record would be worth something else in another shard."""
+    model, X = problem
+    alone = Rows(model, X).fill(1, range(len(X)))
+    every = list(range(len(others) + len(X)))
+    random.shuffle(every)
+    place = {row: at for at, row in enumerate(every)}
+    among = Rows(model, [(others + X)[row] for row in every])
+    gained = among.fill(1, [place[len(others) + x] for x in range(len(X))])
+    assert gained.tolist() == alone.tolist()
+
+
 def test_which_values_came_first_does_not_matter_to_the_last_bit():
     """Or else a sampler that is loaded, which numbers values anew, would break ties another way."""
     rng = np.random.default_rng(0)

@@ -75,7 +75,7 @@ class ComparisonFamily(NamedTuple):
     first: Integers  # of each value: where its parts begin
     last: Integers  # and end
     grams: Integers  # parts of values, ascending
-    weights: Floats  # and what each counts; the squares of a value's sum to 1
+    weights: Floats  # and what each counts; the squares of a value's sum to 1, nearly
     log_u: Any  # of each value and level: how often other entities are as alike to it
     log_m: Any  # of each attribute and level: how often values of one entity are
     strength: Floats  # of each attribute: what its evidence counts

@@ -304,7 +304,20 @@ def choose(family, start, capacity, first, last, a):
             chosen[n, 0], chosen[n, 1], chosen[n, 2] = items[k], 0, 0
             n += 1
         chosen[i, 2] += 1
+    in_order(chosen, borrowed(family.rank), n)
     return n
+
+
+@inner
+def in_order(chosen, rank, n):
+    """Sort rows of ``chosen`` by what their values say: that of the table depends on how it came about."""
+    for k in range(1, n):
+        v, before, after, at = chosen[k, 0], chosen[k, 1], chosen[k, 2], k
+        while at > 0 and rank[chosen[at - 1, 0]] > rank[v]:
+            for j in range(3):
+                chosen[at, j] = chosen[at - 1, j]
+            at -= 1
+        chosen[at, 0], chosen[at, 1], chosen[at, 2] = v, before, after
 
 
 @inner

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
+from partita._core.hashing import code_of
 from partita._core.typing import Array, Floats
 from partita.models.records.comparisons.family import (
     ALIKE,
@@ -23,6 +23,9 @@ from partita.models.records.comparisons.similarity import level_counts, nearness
 from partita.models.records.tables import new_tables
 from partita.models.records.vocabulary import Growing, Numbered
 
+STEP = (
+    2.0**-24
+)  # of weights, so that sums of products are exact, whatever the order that parts are numbered in
 SHAPE = 0.5  # of the Gamma distribution of how many are alike to one value, among all values
 SHARED_ONCE = (4.0, 5.0)  # values of one entity, and of one or two, behind the prior of d
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
@@ -74,13 +77,14 @@ class ComparedValues(Numbered):
         return self.kind.n - 1
 
     def vector(self, a: int, value: str) -> tuple[Any, Floats]:
-        """The numbers of a value's parts, ascending, and what each counts."""
+        """The numbers of a value's parts, ascending, and what each counts, in whole steps."""
         known = self.parts[a]
         weights = {
             known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()
         }
         grams = np.array(sorted(weights), np.int64)
-        return grams, np.array([weights[gram] for gram in grams.tolist()], np.float64)
+        exact = np.array([weights[gram] for gram in grams.tolist()], np.float64)
+        return grams, np.round(exact / STEP) * STEP
 
     def value(self, a: int, value: str) -> int:
         """The feature of a value of attribute ``a``."""
@@ -88,7 +92,9 @@ class ComparedValues(Numbered):
         if known is not None:
             return known
         attribute = self.attributes[a]
-        feature = self._new(VALUE, a, attribute.number(value), crc32(value.encode("utf-8", "surrogatepass")))
+        feature = self._new(
+            VALUE, a, attribute.number(value), code_of(value.encode("utf-8", "surrogatepass"))
+        )
         self.ids[a][value] = feature
         grams, weights = (
             self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
