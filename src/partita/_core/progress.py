@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -34,3 +35,21 @@ def steps(items: Iterable[Item], description: str, show: bool | Callable[[Item],
 
     total = len(items) if isinstance(items, Sized) else None
     yield from track(items, description=description, total=total)
+
+
+@contextmanager
+def told(
+    total: int, description: str, show: bool | Callable[[int], object]
+) -> Iterator[Callable[[int], object]]:
+    """What to tell how much is done: it shows a bar on the terminal if ``show``, or passes it on."""
+    if callable(show):
+        yield show
+        return
+    if not show:
+        yield lambda done: None
+        return
+    from rich.progress import Progress
+
+    with Progress() as progress:
+        task = progress.add_task(description, total=total)
+        yield lambda done: progress.update(task, completed=done)

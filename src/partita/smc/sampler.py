@@ -14,12 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from partita._core.checks import choice, log_of, whole, workers
-from partita._core.progress import Watcher, steps, unwatched
+from partita._core.progress import Watcher, steps, told, unwatched
 from partita._core.typing import Floats, Integers
 from partita._estimator import Clusterer
 from partita.models.base import Model, n_features_of, taken
 from partita.models.records.arrow import for_an_estimator
 from partita.posterior import Posterior
+from partita.smc.blocks.fit import fit_in_blocks
 from partita.smc.engine import Diagnostics, Engine
 from partita.smc.files import storage
 from partita.smc.moves.constrain import constrain
@@ -138,7 +139,14 @@ class SplitSMC(Clusterer):
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any = None, *, progress: bool | Callable[[int], object] = False) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        progress: bool | Callable[[int], object] = False,
+        n_jobs: int | None = None,
+    ) -> Self:
         """Forget everything and observe the rows of ``X`` in order.
 
         Parameters
@@ -147,7 +155,14 @@ class SplitSMC(Clusterer):
         y : ignored
         progress : bool or callable
             Show a progress bar; or call this, now and then, with how many rows have been observed.
+        n_jobs : int, optional
+            How many threads share the work; −1 stands for one a core. Rows are then divided into blocks of those that
+            may be of one cluster, by the pairs that share one of ``keys``, and each block is clustered by itself
+            (docs/scale.md). The result is the same for any number, and another than without, when all rows are
+            observed one after the other. For compiled models, exact weights and ``keys``.
         """
+        if n_jobs is not None:
+            return self._fit_in_blocks(X, progress, workers(n_jobs))
         return self._observe(X, reset=True, progress=progress)
 
     def partial_fit(self, X: Any, y: Any = None, *, progress: bool | Callable[[int], object] = False) -> Self:
@@ -266,6 +281,27 @@ class SplitSMC(Clusterer):
                 engine.keep(X)
                 for stop in steps(checkpoints(end - len(X), end), "clustering", progress):
                     engine.run(stop)
+            self.model_, self._engine = engine.model, engine
+        return self
+
+    def _fit_in_blocks(self, X: Any, progress: bool | Callable[[int], object], n_workers: int) -> Self:
+        settings, log_alpha = self._settings(), self._log_alpha()
+        if not settings.exact or settings.merging or settings.rejuvenation or not settings.splitting:
+            raise ValueError(
+                "n_jobs needs split SMC with exact weights, the k best merged and no rejuvenation: leave these "
+                "parameters as they are, or n_jobs out"
+            )
+        if self._keys() is None:
+            raise ValueError(
+                'n_jobs divides rows by the keys they share: give keys, such as keys="auto", or leave n_jobs out'
+            )
+        with self._same_attributes_if_it_fails():
+            X = self._validated(X, True)
+            engine = self._start(X, settings, log_alpha)
+            if engine.family is None:
+                raise ValueError("n_jobs is for compiled models: leave it out")
+            with told(len(X), "clustering", progress) as tell:
+                fit_in_blocks(engine, X, n_workers, lambda done, total: tell(done))
             self.model_, self._engine = engine.model, engine
         return self
 

@@ -102,6 +102,29 @@ def mean_clusters(state):
     return total
 
 
+@inner
+def change_alpha(state, log_alpha):
+    """Let another α count, for the whole posterior."""
+    step = log_alpha - state.log_alpha
+    if step != 0.0:
+        state.log_alpha = log_alpha
+        for s in range(state.n_subproblems):
+            if state.subproblems[s].rows > 0:
+                tilt(state, s, step)
+
+
+@inner
+def following(n):
+    """The mark after the one at n observations."""
+    return n + n // 4 + 1
+
+
+@inner
+def expected_number(n, size, found, belief):
+    """How many clusters n observations have, if so many have been found: see :func:`learn_alpha`."""
+    return found ** (1.0 - belief) * max(n / size, 1.0) ** belief if size > 0.0 else found
+
+
 @kernel
 def learn_alpha(state, size, belief):
     """At the marks, one step of EM for α, which moves the whole posterior.
@@ -113,17 +136,29 @@ def learn_alpha(state, size, belief):
     n = n_present(state)
     if n < state.next_alpha:
         return
-    state.next_alpha = n + n // 4 + 1
-    clusters = mean_clusters(state)
-    if size > 0.0:
-        clusters = clusters ** (1.0 - belief) * max(n / size, 1.0) ** belief
-    log_alpha = math.log(best_alpha(clusters, n))
-    log_alpha = min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP)
-    step = log_alpha - state.log_alpha
-    state.log_alpha = log_alpha
-    for s in range(state.n_subproblems):
-        if state.subproblems[s].rows > 0:
-            tilt(state, s, step)
+    state.next_alpha = following(n)
+    log_alpha = math.log(best_alpha(expected_number(n, size, mean_clusters(state), belief), n))
+    change_alpha(state, min(max(log_alpha, state.log_alpha - STEP), state.log_alpha + STEP))
+
+
+@kernel
+def learn_alpha_at(state, size, belief, mark, rounds):
+    """Steps of EM for α as if the last mark had been at so many observations, of which there are more by now."""
+    n = n_present(state)
+    state.next_alpha = following(mark)
+    for _ in range(rounds):
+        found = mean_clusters(state) * mark / n
+        change_alpha(state, math.log(best_alpha(expected_number(mark, size, found, belief), mark)))
+
+
+@kernel
+def marks_to(n):
+    """The marks at which α is learnt of n observations, 0 before them."""
+    marks, mark = [0], 10
+    while mark <= n:
+        marks.append(mark)
+        mark = following(mark)
+    return np.array(marks)
 
 
 @kernel

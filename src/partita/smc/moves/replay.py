@@ -35,7 +35,7 @@ class Rows(NamedTuple):
 
 
 @inner
-def empty(stage, family, state, d, seed):
+def empty(stage, family, log_alpha, d, seed):
     """Forget all that is on the stage."""
     for c in range(stage.n_clusters):
         for k in range(stage.statistics.shape[1]):
@@ -45,7 +45,7 @@ def empty(stage, family, state, d, seed):
     stage.n_observations, stage.n_blocks, stage.n_clusters, stage.n_subproblems = 0, 0, 1, 0
     stage.free_block = stage.free_cluster = stage.free_subproblem = -1
     stage.end_cells = stage.end_weights = stage.live_cells = stage.live_weights = 0
-    stage.log_alpha, stage.random = state.log_alpha, seed
+    stage.log_alpha, stage.random = log_alpha, seed
     for s in range(stage.enclosed.shape[0]):
         stage.enclosed[s] = False
 
@@ -140,7 +140,7 @@ def found_on(stage, order, m):
 @inner
 def rerun(stage, family, state, members, d, seed):
     """Run observations again in a random order; returns whether there was room, and the best partitions found."""
-    empty(stage, family, state, d, seed)
+    empty(stage, family, state.log_alpha, d, seed)
     order = shuffled(stage, members.shape[0])
     nothing = Rows(np.empty((0, 0), np.int64), np.empty(0))
     if not put_on(stage, state, members, order):

@@ -1,0 +1,143 @@
+"""Edges: pairs of observations that may be of one cluster, with the log-odds that they are.
+
+The log-odds of two observations are those of the two alone, log p({x, y}) − log p({x}) − log p({y}) − log α.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import local
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partita._core.kernel import inner, kernel
+from partita._core.typing import Floats, Integers
+from partita.models.scoring.families import begin, extend, gains
+from partita.smc.blocks.near import Near
+from partita.smc.state.index import longer
+
+LEAST = -3.0  # log-odds: a pair of which nothing more is known than that it is more improbable is let go
+CLOSEST = 20  # earlier observations that one is compared with, at most: those that share most with it
+STRIDE = 2000  # observations whose pairs a thread scores at a time
+
+
+class Edges(NamedTuple):
+    """Pairs (first < second), in ascending order, and their log-odds."""
+
+    first: Integers
+    second: Integers
+    odds: Floats
+
+
+def edges(engine: Any, data: Floats, near: Near, log_alpha: float, workers: int) -> Edges:
+    """The pairs that share a key and have log-odds of at least ``LEAST``.
+
+    Parameters
+    ----------
+    engine : Engine
+        Of a compiled model; it is left as it is.
+    data : array
+        The observations, encoded.
+    near : Near
+    log_alpha : float
+    workers : int
+        How many threads.
+    """
+    own, n = local(), len(data)
+
+    def some(first: int) -> Edges:
+        if not hasattr(own, "family"):
+            own.family = with_own_tables(engine)
+        last = min(first + STRIDE, n)
+        return scored(own.family, engine.scorer.width, engine.widths[0], data, near, first, last, log_alpha)
+
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(some, range(0, n, STRIDE)))
+    return Edges(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def with_own_tables(engine: Any) -> Any:
+    """The family of an engine's model, as it is after encoding, with tables of its own if it needs any."""
+    family = engine.family
+    if hasattr(family, "tables"):
+        family = family._replace(tables=engine.scorer.fresh().family.tables)
+    return family
+
+
+def scored(
+    family: Any, width: int, d: int, data: Floats, near: Near, first: int, last: int, log_alpha: float
+) -> Edges:
+    """The edges of the observations from ``first`` to ``last`` to earlier ones."""
+    room, statistics, shared = 8 * (last - first), np.zeros((2, width)), np.zeros(len(data), np.int32)
+    while True:
+        one, two, odds = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        n = edges_from(family, statistics, d, data, near, first, last, log_alpha, shared, one, two, odds)
+        if n <= room:
+            return Edges(one[:n], two[:n], odds[:n])
+        room = n
+
+
+@kernel
+def edges_from(family, statistics, d, data, near, first, last, log_alpha, shared, one, two, odds):
+    """Write the edges of some observations to earlier ones, as far as there is room; returns how many there are.
+
+    ``shared`` is working memory, 0 for each observation.
+    """
+    begin(family, statistics, d)
+    gain, ids, count = np.empty(2), np.arange(2), 0
+    met, best = np.empty(1024, np.int64), np.empty(CLOSEST, np.int64)
+    for x in range(first, last):
+        met, n_met = meet(near, x, shared, met)
+        n = closest(met, n_met, shared, best)
+        for k in range(n_met):
+            shared[met[k]] = 0
+        if n > 0:
+            extend(family, statistics, np.int64(1), np.int64(0), np.int64(0), data, x)
+        for k in range(n):
+            y = best[k]
+            gains(family, statistics, ids, np.int64(0), np.int64(2), data, y, gain)
+            said = gain[1] - gain[0] - log_alpha
+            if said >= LEAST:
+                if count < one.shape[0]:
+                    one[count], two[count], odds[count] = y, x, said
+                count += 1
+    return count
+
+
+@inner
+def meet(near, x, shared, met):
+    """Add up what the keys are worth that earlier observations share with ``x``; lists these, and says how many."""
+    n = 0
+    for k in range(near.own_starts[x], near.own_starts[x + 1]):
+        key = near.own[k]
+        p, worth = near.starts[key], near.worth[key]
+        while near.holders[p] < x:  # x itself is among them
+            y = near.holders[p]
+            if shared[y] == 0:
+                if n == met.shape[0]:
+                    met = longer(met, 2 * n)
+                met[n] = y
+                n += 1
+            shared[y] += worth
+            p += 1
+    return met, n
+
+
+@inner
+def closest(met, n, shared, best):
+    """Write those that share most, in descending order, of equal ones the first; returns how many."""
+    count = 0
+    for k in range(n):
+        y, at = met[k], count
+        while at > 0 and (
+            shared[best[at - 1]] < shared[y] or (shared[best[at - 1]] == shared[y] and best[at - 1] > y)
+        ):
+            at -= 1
+        if at == best.shape[0]:
+            continue
+        count = min(count + 1, best.shape[0])
+        for j in range(count - 1, at, -1):
+            best[j] = best[j - 1]
+        best[at] = y
+    return count
