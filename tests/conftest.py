@@ -2,7 +2,9 @@
 
 import importlib
 import os
+import shutil
 import uuid
+from contextlib import contextmanager
 
 import pytest
 
@@ -42,19 +44,34 @@ def saved(path):
     return path, path.read_bytes()
 
 
+@pytest.fixture
+def template():
+    """What databases are copies of: a file's path for SQLite, a database's name for PostgreSQL; None: empty ones."""
+    return lambda kind: None
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request, tmp_path):
-    """The URL of an empty database, which is dropped after the test: SQLite, and PostgreSQL where it is."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'kb.db'}"
-        return
-    if not os.environ.get(SERVER):
+def url(request, tmp_path, template):
+    """The URL of a new database, which is dropped after the test: SQLite, and PostgreSQL where it is."""
+    if request.param == "postgresql" and not os.environ.get(SERVER):
         pytest.skip(f"{SERVER} is not set: .ci/postgres start starts a server and prints its URL")
+    with database(request.param, tmp_path / "kb.db", template(request.param)) as url:
+        yield url
+
+
+@contextmanager
+def database(kind, path, template=None):
+    """The URL of a database: for SQLite a file, for PostgreSQL one that is dropped in the end."""
+    if kind == "sqlite":
+        if template is not None:
+            shutil.copy(template, path)
+        yield f"sqlite:///{path}"
+        return
     import sqlalchemy as sa
 
     server = sa.make_url(os.environ[SERVER])
     name = f"partita_{uuid.uuid4().hex}"
-    execute(server, f'CREATE DATABASE "{name}"')
+    execute(server, f'CREATE DATABASE "{name}"' + (f' TEMPLATE "{template}"' if template else ""))
     yield server.set(database=name).render_as_string(hide_password=False)
     execute(server, f'DROP DATABASE "{name}" WITH (FORCE)')
 

@@ -41,7 +41,10 @@ def test_import_is_fast():
     ],
 )
 def test_the_helper_compiles_all_but_the_loop(rest, some):
-    """The two processes that prepare a first use must not do the same work."""
+    """The two processes that prepare a first use must not do the same work.
+
+    Nor fail: nobody would notice, as the first compiles what is missing, and it would only take longer.
+    """
     code = (
         "import json, partita.demo.warmup as w; from numba.core.dispatcher import Dispatcher; "
         "found = []; real = Dispatcher.compile; "

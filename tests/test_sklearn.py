@@ -106,7 +106,7 @@ def test_clone(kind):
 def test_parameters(kind):
     names = {"model", "alpha", "rejuvenation", "random_state"}
     if kind is not pt.Greedy:
-        names |= {"n_particles", "resampling", "weights", "merging"}
+        names |= {"n_particles", "resampling", "weights", "merging", "longest_odds"}
     if kind is not pt.SMC:
         names |= {"keys", "candidates"}
     assert set(kind().get_params(deep=False)) == names

@@ -1,8 +1,6 @@
 """``partita demo``: what it prints and leaves behind."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -68,11 +66,3 @@ def test_it_replaces_its_own_file_and_no_other(shown):
     assert "name another file" in refused.output.replace("\n", " ")
     with partita.kb.open(folder / "demo.db") as kb:
         assert len(kb.judgements()) == 1
-
-
-@pytest.mark.parametrize("rest", ["compile_for_points", "compile_for_records"])
-def test_the_second_process_of_a_first_run_does_not_fail(rest):
-    """Nobody would notice, as the first process compiles what is missing: it would only take longer."""
-    code = f"from partita.demo.warmup import {rest} as c; c()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

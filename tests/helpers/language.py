@@ -18,13 +18,13 @@ class RecordLM:
     def __init__(self, record, name="records 1", extra=lambda cluster: 0.0):
         self.record, self.name, self.extra = record, name, extra
         self.asked = 0
+        self.scoring = Record.from_json(record.to_json())  # which remembers the values that it has seen
+        self.scoring.check(1)
 
     def __call__(self, clusters):
         self.asked += len(clusters)
-        record = Record.from_json(self.record.to_json())
-        record.check(1)
-        X = record.validate([fragment for cluster in clusters for fragment in cluster])
-        engine = Engine(record, Settings(1), 1, 2, 0.0, 0)  # to the last bit as the sampler scores
+        X = self.scoring.validate([fragment for cluster in clusters for fragment in cluster])
+        engine = Engine(self.scoring, Settings(1), 1, 2, 0.0, 0)  # to the last bit as the sampler scores
         engine.store(engine.encode(X))
         sizes = np.array([len(cluster) for cluster in clusters])
         sets = np.split(np.arange(len(X)), np.cumsum(sizes)[:-1])

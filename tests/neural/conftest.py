@@ -21,3 +21,14 @@ def programs(request):
     yield
     for name, value in before.items():
         jax.config.update(name, value)
+
+
+@pytest.fixture
+def unoptimised():
+    """Programs compiled meanwhile are hardly optimised: for what does not depend on that, and runs for a moment."""
+    import jax
+
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)

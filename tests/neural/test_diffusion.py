@@ -40,6 +40,7 @@ from tests.helpers.effort import effort, examples
 
 QUICKLY = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 SMALL = {"width": 8, "blocks": 2, "heads": 2, "shared": 3, "layers": 1}
+ONE = SMALL | {"blocks": 1}
 FEW = examples(8)
 
 
@@ -157,6 +158,7 @@ def test_what_stands_in_the_padding_has_no_influence():
     assert not np.array_equal(summary(sets.points), summary(sets.points.at[2].add(0.1)))
 
 
+@pytest.mark.usefixtures("unoptimised")
 def test_dropout_is_for_training_only():
     sets = padded(np.random.default_rng(12).normal(size=(3, 2)), 3)
     network = initial(Shape(2, dropout=0.5, **SMALL), 0)
@@ -437,6 +439,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.usefixtures("unoptimised")
 def test_a_training_that_was_interrupted_goes_on_exactly(tmp_path):
     seen = []
 
@@ -445,7 +448,7 @@ def test_a_training_that_was_interrupted_goes_on_exactly(tmp_path):
         if step == 4:
             raise Interrupted
 
-    learn = partial(SetDiffusion.train, "circles", steps=6, batch=8, largest=4, every=2, dropout=0.1, **SMALL)
+    learn = partial(SetDiffusion.train, "circles", steps=6, batch=8, largest=4, every=2, dropout=0.1, **ONE)
     with pytest.raises(Interrupted):
         learn(folder=tmp_path, progress=stop)
     model = learn(folder=tmp_path, progress=lambda step, figures: seen.append(step))
@@ -455,6 +458,7 @@ def test_a_training_that_was_interrupted_goes_on_exactly(tmp_path):
         learn(folder=tmp_path, resolution=0.05)
 
 
+@pytest.mark.usefixtures("unoptimised")
 def test_learning_lowers_the_distance_to_the_truth():
     rng = np.random.default_rng(10)
     centres = rng.choice([-1.0, 1.0], size=3000)

@@ -467,6 +467,7 @@ def labelled(n: int) -> tuple[list[dict], list[int]]:
 OPTIONS = {"size": TINY, "n_tokens": 280, "batch_tokens": 128, "every": 4}
 
 
+@pytest.mark.usefixtures("unoptimised")
 def test_training_learns_and_goes_on_where_it_stopped(tmp_path):
     data, label = labelled(40)
     curves: list[dict] = []

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from llvmlite import binding
+from llvmlite.binding import ffi
 from numba import njit, types
-from numba.core import cgutils
+from numba.core import cgutils, ir
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, CompileResult
@@ -263,7 +264,10 @@ class KernelCompiler(Compiler):  # type: ignore[misc]
             return super().compile_extra(func)
 
 
-HURRIED = ((TargetConfig, "__hash__"), (TargetConfig, "__eq__"), (BaseFunction, "get_call_type"))
+CALLS: dict[
+    Any, Any
+] = {}  # what has been found out about calls of Numba's own functions, by function and types
+PLAIN = types.Number | types.Boolean | types.Array | types.BaseTuple  # types whose calls are found out once
 
 
 @contextmanager
@@ -271,15 +275,13 @@ def hurrying() -> Iterator[None]:
     """While compiling, spare what Numba does for nothing; the code that comes out is the same.
 
     Its million small objects are looked through by the garbage collector again and again. The options of a function
-    are hashed, by their names alone, whenever it is looked up. And how to add two numbers is found out each time.
+    are hashed, by their names alone, whenever it is looked up, and compared by asking for each. How to add two numbers
+    is found out each time. The variables of an instruction are gathered in lists of lists. And whoever may be timing
+    is told whenever LLVM is called.
     """
-    collecting, before = (
-        gc.isenabled(),
-        (TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type),
-    )
-    hash_of, equal, call_type = before
+    collecting = gc.isenabled()
+    hash_of, equal, call_type = TargetConfig.__hash__, TargetConfig.__eq__, BaseFunction.get_call_type
     hashes: dict[type, int] = {}
-    known: dict[Any, Any] = {}
 
     def quick_hash(self: Any) -> int:
         kind = type(self)
@@ -288,27 +290,63 @@ def hurrying() -> Iterator[None]:
         return hashes[kind]
 
     def quick_equal(self: Any, other: Any) -> Any:
-        return self is other or equal(self, other)
+        return (
+            self is other
+            or (type(self) is type(other) and self._values == other._values)
+            or equal(self, other)
+        )
 
     def quick_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
-        if kws or not all(isinstance(kind, types.Number | types.Boolean) for kind in args):
+        if kws or not all(isinstance(kind, PLAIN) for kind in args):
             return call_type(self, context, args, kws)
         key = self, args
-        if key not in known:
-            known[key] = call_type(self, context, args, kws)
-        return known[key]
+        if key not in CALLS:
+            CALLS[key] = call_type(self, context, args, kws)
+        return CALLS[key]
 
+    def quick_variables(self: Any) -> list[Any]:
+        return variables([], self.__dict__)
+
+    def quick_call(self: Any, *args: Any) -> Any:
+        with self._lock._lock:
+            return self._cfn(*args)
+
+    quick = (
+        (TargetConfig, "__hash__", quick_hash),
+        (TargetConfig, "__eq__", quick_equal),
+        (BaseFunction, "get_call_type", quick_call_type),
+        (ir.Stmt, "list_vars", quick_variables),
+        (ffi._lib_fn_wrapper, "__call__", quick_call),
+    )
+    before = [vars(kind)[name] for kind, name, _ in quick]
     gc.disable()
-    quick = (quick_hash, quick_equal, quick_call_type)
-    for (kind, name), function in zip(HURRIED, quick, strict=True):
+    for kind, name, function in quick:
         setattr(kind, name, function)
     try:
         yield
     finally:
-        for (kind, name), function in zip(HURRIED, before, strict=True):
+        for (kind, name, _), function in zip(quick, before, strict=True):
             setattr(kind, name, function)
         if collecting:
             gc.enable()
+
+
+def variables(found: list[Any], value: Any) -> list[Any]:
+    """All variables in part of an instruction of Numba's, in order."""
+    kind = type(value)
+    if kind is ir.Var:
+        found.append(value)
+    elif kind is dict:
+        for each in value.values():
+            variables(found, each)
+    elif kind is list or kind is tuple:
+        for each in value:
+            variables(found, each)
+    elif kind is ir.Expr:
+        variables(found, value._kws)
+    elif isinstance(value, ir.Inst):
+        found.extend(value.list_vars())
+    return found
 
 
 INNER = {

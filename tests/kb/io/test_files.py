@@ -369,8 +369,7 @@ def test_types_of_parquet(tmp_path):
 
 @pytest.mark.parametrize("format", [None, "csv", "parquet"])
 def test_standard_output(capfdbinary, format, tmp_path):
-    code = f"from partita.kb.io import write; write([{{'name': 'Ada'}}], '-', {format!r})"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    write([{"name": "Ada"}], "-", format)
     path = written(tmp_path / f"a.{format or 'jsonl'}", capfdbinary.readouterr().out)
     assert rows_of(path) == [{"name": "Ada"}]
 
