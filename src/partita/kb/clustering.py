@@ -23,9 +23,10 @@ from partita.smc.engine import Engine
 from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack, with_room
 from partita.smc.moves.concentration import weigh_all
 from partita.smc.moves.constrain import constrain
-from partita.smc.moves.refine import refine
+from partita.smc.moves.refine import look_again, refine
 from partita.smc.reading.best import best_clustering
 from partita.smc.reading.snapshot import posterior_of
+from partita.smc.sampler import ODDS
 from partita.smc.state.access import changed_since, just_written, n_changes
 from partita.smc.state.constraints import constraints_from
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
@@ -88,7 +89,7 @@ class Clustering:
     def __init__(self, model: Record, n_particles: int, exact: bool, network: Network | None = None) -> None:
         self.model, self.network = model, network
         model.check(1)
-        self._settings = Settings(n_particles, learn_alpha=1)
+        self._settings = Settings(n_particles, learn_alpha=1, longest_odds=ODDS)
         scored = model if network is None else black_box(network, model)
         self.engine = Engine(scored, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
         self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
@@ -191,24 +192,13 @@ class Clustering:
         return self.rename(changed_since(engine.state, before)[0])
 
     def look_again(self, after: int, most: int) -> Outcome:
-        """Refine what fragments with numbers ``after`` one have touched.
+        """Refine what fragments with numbers ``after`` one have touched, for a model of records.
 
-        No replay has more than ``most`` fragments, and once so many have been observed again it ends: so there are
-        at most twice as many.
+        Subproblems are replayed with at most so many fragments, all together, and then with their neighbours.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         first = int(np.searchsorted(self.numbers, after, side="right"))
-        looked_at: set[int] = set()
-        left = most
-        for x in range(first, len(self.numbers)):
-            if left < 2:  # nothing can be replayed
-                break
-            if self.entity[x] == NOBODY or engine.subproblem_of(x) in looked_at:
-                continue
-            begun = engine.diagnostics.steps
-            refine(engine, np.array([x]), left)
-            looked_at.add(engine.subproblem_of(x))
-            left -= engine.diagnostics.steps - begun
+        look_again(engine, first + np.flatnonzero(self.entity[first:] != NOBODY), most)
         return self.rename(changed_since(engine.state, before)[0])
 
     def rename(self, slots: Integers) -> Outcome:

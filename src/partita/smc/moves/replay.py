@@ -250,15 +250,16 @@ def nothing_found():
 
 
 @kernel
-def look_alone(state, family, stage, stage_family, d, firsts, seed, most, at):
+def look_alone(state, family, stage, stage_family, d, firsts, seed, most, enough, at):
     """Replay the subproblems of observations ``firsts[at:]`` until partitions are found that matter.
 
+    No replay has more than ``most`` observations, and all of them on this stage no more than ``enough``.
     Returns how that ended, at which, the subproblem, its observations, and their best partitions.
     """
     while at < firsts.shape[0]:
         s = state.blocks[state.observations[firsts[at]].block].subproblem
         n = size_of(state, s)
-        if 1 < n <= most:
+        if 1 < n <= most and n <= enough - stage.totals[0]:
             members, ids, scores = partitions(state, s)
             if has_constraints(state, members):
                 return CONSTRAINED, at, s, *nothing_found()
@@ -304,11 +305,12 @@ def any_of(state, s, draw):
 
 
 @kernel
-def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most, at):
+def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most, enough, at):
     """Replay the subproblems of observations ``firsts[at:]``, each with its neighbour, until that matters.
 
     The neighbour is where an observation would fall otherwise: the one in ``firsts``, or one that is ``drawn``.
-    Returns how that ended, at which, the two subproblems, their observations, and their best partitions.
+    ``most`` and ``enough`` as in :func:`look_alone`. Returns how that ended, at which, the two subproblems, their
+    observations, and their best partitions.
     """
     while at < firsts.shape[0]:
         x, own = firsts[at], mixed(seed, firsts[at])
@@ -318,7 +320,8 @@ def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most
         if weigh(state, family, x) != DONE:
             return MISSING, at, s, np.int64(-1), *nothing_found()
         other = best_other(state, family, s, x)
-        if other >= 0 and size_of(state, s) + size_of(state, other) <= most:
+        n = np.int64(0) if other < 0 else size_of(state, s) + size_of(state, other)
+        if 0 < n <= most and n <= enough - stage.totals[0]:
             border, second = size_of(state, s), partitions(state, other)
             first = partitions(state, s)
             members = np.append(first[0], second[0])
