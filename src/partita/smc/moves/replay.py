@@ -289,6 +289,15 @@ def best_other(state, family, s, x):
 
 
 @inner
+def is_hopeless(state, other):
+    """Whether there is no neighbour; or the odds for being new, and not of a cluster of it, are too long."""
+    if other < 0:
+        return True
+    new = state.log_alpha + state.gain[0]
+    return state.longest_odds > 0 and state.bound[other] < new - math.log(state.longest_odds)
+
+
+@inner
 def any_of(state, s, draw):
     """One of the observations of a subproblem, as a number from 0 to 1 chooses."""
     left = int(draw * size_of(state, s))
@@ -320,7 +329,7 @@ def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most
         if weigh(state, family, x) != DONE:
             return MISSING, at, s, np.int64(-1), *nothing_found()
         other = best_other(state, family, s, x)
-        n = np.int64(0) if other < 0 else size_of(state, s) + size_of(state, other)
+        n = np.int64(0) if is_hopeless(state, other) else size_of(state, s) + size_of(state, other)
         if 0 < n <= most and n <= enough - stage.totals[0]:
             border, second = size_of(state, s), partitions(state, other)
             first = partitions(state, s)
