@@ -301,7 +301,7 @@ def test_any_number_of_workers_finds_the_same():
         sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-5), 50.0, 5, random_state=0).fit(X)
         sampler.constrain(together=[(0, 1)], apart=[(2, 3)])
         assert len(sampler.posterior_.subproblems) > 50
-        found.append(in_digits(sampler.refine(2, n_jobs=n_jobs)))
+        found.append((in_digits(sampler.refine(2, n_jobs=n_jobs)), sampler.diagnostics_))
     assert all(other == found[0] for other in found)
 
 

@@ -70,7 +70,7 @@ def refine(
     first = first_members(engine.state) if of is None else one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in first])
     seed = int(new_seed(engine.state))
-    order = np.random.default_rng(seed).permutation(first)
+    order = placed(np.random.default_rng(seed).permutation(first))
     sweep = Sweep(engine, seed, EVERY if most is None else most, of is None, workers)
     total = len(order)
     for done in range(0, total, TOGETHER):
@@ -91,8 +91,8 @@ def look_again(engine: Any, of: Integers, most: int) -> None:
     firsts = one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in firsts])
     sweep = Sweep(engine, int(new_seed(engine.state)), most, False, 1)
-    sweep.alone_in_turn(firsts)
-    sweep.beside_in_turn(firsts)
+    sweep.alone_in_turn(placed(firsts))
+    sweep.beside_in_turn(placed(firsts))
 
 
 def one_of_each(engine: Any, of: Integers) -> Integers:
@@ -103,11 +103,17 @@ def one_of_each(engine: Any, of: Integers) -> Integers:
     return np.array(list(found.values()), np.int64)
 
 
+def placed(order: Integers) -> Integers:
+    """Observations, and beside each its place in the order."""
+    return np.column_stack([order, np.arange(len(order))])
+
+
 class Finding(NamedTuple):
     """How looking at an observation's subproblem, and a neighbour of it, has ended."""
 
     at: int  # where among those looked at
     x: int
+    place: int  # in the sweep
     status: int
     slots: list[int]
     stamps: list[int]  # when the slots were last written
@@ -162,7 +168,8 @@ class Looker:
             if status != NO_STAGE:
                 if status == MISSING:
                     slots = candidates_met(self.state).tolist()
-                return Finding(int(at), int(firsts[at]), status, slots, self.stamps(slots), members, *best)
+                x, place = firsts[at].tolist()
+                return Finding(int(at), x, place, status, slots, self.stamps(slots), members, *best)
             stage.state = doubled(stage.state, size_in(self.state, slots))
 
     def report(self) -> None:
@@ -224,16 +231,15 @@ class Sweep:
     def _improve(self, firsts: Integers, kernel: Any, by_hand: Any, options: Any) -> None:
         """Look at the subproblems of observations and install what is found, until nothing is out of date."""
         if not self.lookers:
-            for x in firsts.tolist():
-                by_hand(x)
+            for x, place in firsts.tolist():
+                by_hand(x, place)
             return
         while len(firsts):
             again = []
-            for found in self._look(kernel, firsts, *options, EVERY):
-                is_old = self.lookers[0].stamps(found.slots) != found.stamps
-                if is_old or found.status == MISSING:
-                    again.append(found.x)
-                if not is_old or found.status == MISSING:
+            for found in self._look_at_all(kernel, firsts, *options, EVERY):
+                if self.lookers[0].stamps(found.slots) != found.stamps:
+                    again.append((found.x, found.place))
+                else:
                     self._settle(found, by_hand)
             firsts = np.array(again, np.int64)
 
@@ -255,10 +261,21 @@ class Sweep:
         if found.status == MISSING:
             self.engine.need(found.slots)
         elif found.status == CONSTRAINED:
-            by_hand(found.x)
+            by_hand(found.x, found.place)
         else:
             install(self.engine, found.slots, found.members, found.labels, found.scores)
         self.lookers[0].state = self.engine.state
+
+    def _look_at_all(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
+        """What is found, once all that is missing is there: before anything changes, as if it had always been."""
+        found = self._look(kernel, firsts, *options)
+        while missing := [finding for finding in found if finding.status == MISSING]:
+            for finding in missing:
+                self.engine.need(finding.slots)
+            rest = np.array([(finding.x, finding.place) for finding in missing], np.int64)
+            known = [finding for finding in found if finding.status != MISSING]
+            found = sorted(known + self._look(kernel, rest, *options), key=lambda finding: finding.place)
+        return found
 
     def _look(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
         """What is found of some observations' subproblems, in their order; nothing changes meanwhile."""
@@ -280,16 +297,16 @@ class Sweep:
             looker.report()
         return found
 
-    def _generator(self, x: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, x])
+    def _generator(self, place: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, place])
 
-    def _alone_by_hand(self, x: int) -> None:
+    def _alone_by_hand(self, x: int, place: int) -> None:
         s = self.engine.subproblem_of(x)
         if 1 < size_in(self.engine.state, [s]) <= self.most:
-            replay(self.engine, [s], self._generator(x))
+            replay(self.engine, [s], self._generator(place))
 
-    def _beside_by_hand(self, x: int) -> None:
-        engine, generator = self.engine, self._generator(x)
+    def _beside_by_hand(self, x: int, place: int) -> None:
+        engine, generator = self.engine, self._generator(place)
         s = engine.subproblem_of(x)
         at = int(generator.choice(partitions(engine.state, s)[0])) if self.drawn else x
         other = neighbour(engine, s, at)
