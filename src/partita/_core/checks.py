@@ -41,10 +41,12 @@ def choice(name: str, value: Any, choices: dict[str, int]) -> int:
     return choices[value]
 
 
-def whole(name: str, value: Any, minimum: int) -> int:
-    """``value`` as an int of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < minimum:
-        raise ValueError(f"{name} must be a whole number of at least {minimum}, got {value!r}")
+def whole(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    """``value`` as an int of at least ``minimum``, and at most ``maximum`` if there is one."""
+    fits = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= minimum
+    if not fits or (maximum is not None and value > maximum):
+        most = "" if maximum is None else f" and at most {maximum}"
+        raise ValueError(f"{name} must be a whole number of at least {minimum}{most}, got {value!r}")
     return int(value)
 
 

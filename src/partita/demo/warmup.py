@@ -127,7 +127,7 @@ def compile_for_records() -> None:
     commit(engine.state, np.empty(0, np.int64), np.arange(2), np.arange(2), rows, np.zeros(2))
     engine.state = grown(engine.state)
     partitions(engine.state, 0)
-    clustering.numbers = np.arange(2)
+    clustering.hold(np.arange(2), np.array([1, 1]))
     clustering.rename_from(np.array([1, 1]), 2)
     clustering.unsaved()
     engine.learn_alpha()

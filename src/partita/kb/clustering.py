@@ -18,14 +18,16 @@ from partita._core.typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed
 from partita.kb.language import Network, black_box
 from partita.models.records.record import Record
+from partita.models.records.vocabulary import Growing
 from partita.posterior import Posterior
 from partita.smc.engine import Engine
 from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack, with_room
 from partita.smc.moves.concentration import weigh_all
 from partita.smc.moves.constrain import constrain
-from partita.smc.moves.refine import refine
+from partita.smc.moves.refine import look_again, refine
 from partita.smc.reading.best import best_clustering
 from partita.smc.reading.snapshot import posterior_of
+from partita.smc.sampler import ODDS
 from partita.smc.state.access import changed_since, just_written, n_changes
 from partita.smc.state.constraints import constraints_from
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
@@ -88,11 +90,10 @@ class Clustering:
     def __init__(self, model: Record, n_particles: int, exact: bool, network: Network | None = None) -> None:
         self.model, self.network = model, network
         model.check(1)
-        self._settings = Settings(n_particles, learn_alpha=1)
+        self._settings = Settings(n_particles, learn_alpha=1, longest_odds=ODDS)
         scored = model if network is None else black_box(network, model)
         self.engine = Engine(scored, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
-        self.numbers: Integers = np.empty(0, np.int64)  # of the fragments that are, or were, observations
-        self.entity: Integers = np.empty(0, np.int64)  # of each observation
+        self._all_numbers, self._all_entities = Growing(np.int64), Growing(np.int64)
         self.added_keys: list[
             bytes
         ] = []  # by which the fragments of the last call of :meth:`add` find others
@@ -101,6 +102,22 @@ class Clustering:
         self._saved_alpha = 0.0
         self._saved_numbers: tuple[float, ...] = ()
         self.links: dict[Any, Any] = {}  # the weakest links of entities, where they have been asked for
+
+    @property
+    def numbers(self) -> Integers:
+        """Of the fragments that are, or were, observations."""
+        return self._all_numbers.used
+
+    @property
+    def entity(self) -> Integers:
+        """Of each observation; what is written there counts."""
+        return self._all_entities.used
+
+    def hold(self, numbers: Integers, entity: Integers) -> None:
+        """Have fragments as observations, each of an entity."""
+        for kept, values in ((self._all_numbers, numbers), (self._all_entities, entity)):
+            kept.n = 0
+            kept.extend(values)
 
     # ------------------------------------------------------------------ changing
 
@@ -116,8 +133,9 @@ class Clustering:
         ]
         end = engine.store(encoded, (starts, keys))
         engine.keep(fragments)
-        self.numbers = np.concatenate([self.numbers[:first], np.asarray(numbers, np.int64)])
-        self.entity = np.concatenate([self.entity[:first], np.full(end - first, NOBODY)])
+        for kept, more in ((self._all_numbers, numbers), (self._all_entities, [NOBODY] * (end - first))):
+            kept.n = first  # without those of a call that has failed
+            kept.extend(more)
         if self.network is not None:  # which may be asked for any of them, ahead of time
             engine.need(live_slots(engine.state))
         while engine.n_observations < end:
@@ -159,7 +177,8 @@ class Clustering:
         self.entity[x] = NOBODY
         more = self.rename(just_written(self.engine.state))
         changes = [Change("left", left, member=number), *more.changes]
-        if left not in self.entity and not any(c.kind == "merged" and c.other == left for c in changes):
+        rest = best_clustering(self.engine.state, just_written(self.engine.state))[0]
+        if left not in self.entity[rest] and not any(c.kind == "merged" and c.other == left for c in changes):
             changes.append(Change("emptied", left))
         return Outcome(changes, [(number, left, NOBODY), *more.moves], number)
 
@@ -191,24 +210,13 @@ class Clustering:
         return self.rename(changed_since(engine.state, before)[0])
 
     def look_again(self, after: int, most: int) -> Outcome:
-        """Refine what fragments with numbers ``after`` one have touched.
+        """Refine what fragments with numbers ``after`` one have touched, for a model of records.
 
-        No replay has more than ``most`` fragments, and once so many have been observed again it ends: so there are
-        at most twice as many.
+        Subproblems are replayed with at most so many fragments, all together, and then with their neighbours.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         first = int(np.searchsorted(self.numbers, after, side="right"))
-        looked_at: set[int] = set()
-        left = most
-        for x in range(first, len(self.numbers)):
-            if left < 2:  # nothing can be replayed
-                break
-            if self.entity[x] == NOBODY or engine.subproblem_of(x) in looked_at:
-                continue
-            begun = engine.diagnostics.steps
-            refine(engine, np.array([x]), left)
-            looked_at.add(engine.subproblem_of(x))
-            left -= engine.diagnostics.steps - begun
+        look_again(engine, first + np.flatnonzero(self.entity[first:] != NOBODY), most)
         return self.rename(changed_since(engine.state, before)[0])
 
     def rename(self, slots: Integers) -> Outcome:
@@ -230,7 +238,8 @@ class Clustering:
         """
         x = self.place(outcome.fragment)
         here = int(self.entity[x])
-        if np.count_nonzero(self.entity == here) > 1:
+        fellows = best_clustering(self.engine.state, [self.engine.subproblem_of(x)])[0]
+        if np.count_nonzero(self.entity[fellows] == here) > 1:
             changed = Change("updated", before, member=outcome.fragment)  # and so has left it
             return outcome._replace(changes=[changed, *outcome.changes, Change("merged", here, before)])
         self.entity[x] = before
@@ -248,7 +257,8 @@ class Clustering:
 
     def rename_from(self, entity: Integers, next_entity: int) -> Outcome:
         """Name all clusters anew, after what the entities of the observations were in another clustering."""
-        self.entity, self.next_entity = entity, next_entity
+        self.next_entity = next_entity
+        self.hold(self.numbers, entity)
         return self.rename(changed_since(self.engine.state, 0)[0])
 
     # ------------------------------------------------------------------ asking
@@ -343,7 +353,8 @@ class Clustering:
             From numbers to fragments, as the model takes them. What fragments say is only fetched when a
             subproblem is needed that they are in, so that to load takes as long as to read numbers.
         """
-        self.next_entity, self.numbers, self.entity = int(kept.next_entity), numbers, entity.copy()
+        self.next_entity = int(kept.next_entity)
+        self.hold(numbers, entity)
         if not len(numbers):
             return
         engine = self.engine

@@ -30,6 +30,7 @@ from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
 from partita.kb.store.judgements import forget, forget_of
 from partita.models.records.arrow import is_table
+from partita.models.records.fragments import check_fragments
 from partita.models.records.record import Record
 from partita.models.records.schema import unlearnt
 
@@ -179,7 +180,7 @@ def observed(
 def validated(model: Record, given: list[Fragment]) -> list[Any]:
     """Fragments as the model takes them; ValueError names the fragment."""
     try:
-        return model.validate([fragment.properties for fragment in given])
+        return model.read(check_fragments([fragment.properties for fragment in given]))
     except ValueError:
         for fragment in given:
             try:
@@ -228,7 +229,7 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
 def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
     """Take a fragment out of the clustering; its row stays, with the event that it went with."""
     companions = judgements.companions(session, id)
-    session.names.of_fragment(number)  # for the journal will ask, when what it said may be erased
+    session.names.of_fragments([number])  # for the journal will ask, when what it said may be erased
     outcome = session.live.remove(number)
     if companions:  # who may be together, or apart, only because of what was judged of this one
         outcome = outcome.followed_by(session.constrain([companions], without=id))

@@ -14,9 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice, product
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from partita.kb.naming import Way
+from partita.kb.store.fragments import SAID
+from partita.kb.store.statements import fetch
 from partita.kb.store.tables import fragments, members
 from partita.models.records.folding import words_of
 from partita.models.records.fragments import as_text
@@ -24,6 +26,13 @@ from partita.models.records.fragments import as_text
 COMBINED = 4  # names, at most, of a fragment that says several values of their parts
 STAYING = 0.8  # of the fragments that give the name most given, for an entity to keep another
 FULLER = 0.5  # of the fragments that give a name, for a longer one that it abbreviates to be taken
+
+
+OF_ENTITY = (
+    select(fragments.c.number, fragments.c.properties)
+    .join(members, members.c.fragment == fragments.c.number)
+    .where(members.c.entity == bindparam("which"), members.c.until.is_(None))
+)
 
 
 class Given(NamedTuple):
@@ -84,23 +93,25 @@ class Names:
         """A fragment that the store does not have yet."""
         self._of[number] = self.given_by(properties)
 
-    def of_fragment(self, number: int) -> list[Given]:
-        """The names that a fragment gives its entity."""
-        if number not in self._of:
-            query = select(fragments.c.properties).where(fragments.c.number == number)
-            self.remember(number, json.loads(self._connection().scalar(query) or "{}"))
-        return self._of[number]
+    def of_fragments(self, numbers: Iterable[int]) -> dict[int, list[Given]]:
+        """The names that fragments give their entities, by number; those not known are fetched at once."""
+        wanted = list(numbers)
+        unknown = [number for number in wanted if number not in self._of]
+        if unknown:
+            self._read(SAID(self._connection(), unknown))
+        return {number: self._of[number] for number in wanted}
 
     def of_entity(self, entity: int) -> Iterator[Given]:
         """The names that an entity's fragments give it, as the store has them."""
-        query = (
-            select(fragments.c.number, fragments.c.properties)
-            .join(members, members.c.fragment == fragments.c.number)
-            .where(members.c.entity == entity, members.c.until.is_(None))
-        )
-        for row in self._connection().execute(query):
-            self.remember(row.number, json.loads(row.properties or "{}"))
-            yield from self._of[row.number]
+        rows = fetch(self._connection(), OF_ENTITY, which=entity)
+        self._read(rows)
+        for number, _ in rows:
+            yield from self._of[number]
+
+    def _read(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Remember fragments, given by number and what they say, as the store has them."""
+        for number, properties in rows:
+            self.remember(number, json.loads(properties or "{}"))
 
 
 # ---------------------------------------------------------------------- the name of an entity

@@ -103,7 +103,7 @@ class Session:
                 self._connection = connection
                 self._catch_up()
                 settings = self.settings
-                journal = Journal(connection, self._register, self.names.of_fragment)
+                journal = Journal(connection, self._register, self.names.of_fragments)
                 yield journal
                 revision = self._revision + self._has_changed(journal)
                 if revision > self._revision:
@@ -167,8 +167,8 @@ class Session:
         """What fragments say, by number, as the model takes it; StoreError if it cannot be."""
         try:
             said = fragments.properties_of(self.connection, numbers.tolist())
-            return self.live.model.validate(said)
-        except (LookupError, TypeError, ValueError) as error:
+            return self.live.model.read(said)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> StoreError:
@@ -185,10 +185,11 @@ class Session:
             return
         sampler.save(self.connection, clustering)
         numbers, sure = clustering.unsaved_members()
+        known, moved = self._sure, journal.moved
         probabilities = {
             number: probability
             for number, probability in zip(numbers.tolist(), sure.round(DIGITS).tolist(), strict=True)
-            if self._sure.get(number) != probability or number in journal.moved
+            if known.get(number) != probability or number in moved
         }
         self._sure |= probabilities
         journal.write(probabilities)

@@ -131,6 +131,7 @@ class Engine:
         self.first_row = 0  # of the present batch
         self.rounds_left = 0  # of the rejuvenation that is under way
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
+        self.stages: list[Engine] = []  # where refinement replays observations
         self.follows = False  # whether names are kept of the best clustering's clusters
         self.at_once = 1  # for how many rows to predict a black box is asked in one call
         self._posterior: Posterior | None = None
@@ -180,6 +181,7 @@ class Engine:
             "_state": (copies, counts, settings, log_alpha, random, *shared),
             "scorer": (type(self.scorer), self.scorer.__getstate__()),
             "_posterior": None,
+            "stages": [],
         }
         contents = self.__dict__ | own
         del contents["lock"], contents["loop"]

@@ -28,12 +28,13 @@ from partita.smc.moves.refine import refine
 from partita.smc.reading.predict import predictive
 from partita.smc.reading.report import CandidateReport, candidate_report
 from partita.smc.state.constraints import constraints_from, pairs_of
-from partita.smc.state.state import Settings
+from partita.smc.state.state import LONGEST, Settings
 
 RESAMPLING = {"greedy": 0, "multinomial": 1, "stratified": 2, "optimal": 3}
 MERGING = {"k-best": 0, "multinomial": 1}
 WEIGHTS = {"marginal": 0, "exact": 1}
 ENOUGH = 10  # rows to fit a prior to
+ODDS = 1000  # a value for longest_odds: records are clustered as well as without, in two thirds of the time
 DEPRECATED = "deprecated"  # the value of a parameter under its old name, unless it is given
 
 
@@ -76,7 +77,8 @@ class SplitSMC(Clusterer):
     longest_odds : int, optional
         Partitions of a subproblem that are so many times less likely than its best one are let go: what is settled
         then costs next to nothing, in time and memory, and the sampler of records is some times faster. None keeps
-        ``n_particles`` of them whatever the odds. Needs exact weights. :data:`ODDS` is what knowledge bases take.
+        ``n_particles`` of them whatever the odds. Needs exact weights. Knowledge bases take
+        ``partita.smc.sampler.ODDS``.
     random_state : int, RandomState or None
         Seeds what is random: rejuvenation, refinement, and the schemes that draw.
     candidates : deprecated
@@ -436,7 +438,9 @@ class SplitSMC(Clusterer):
             splitting=int(self._splitting),
             rejuvenation=whole("rejuvenation", self.rejuvenation, 0),
             learn_alpha=int(isinstance(self.alpha, str)),
-            longest_odds=0 if self.longest_odds is None else whole("longest_odds", self.longest_odds, 1),
+            longest_odds=0
+            if self.longest_odds is None
+            else whole("longest_odds", self.longest_odds, 1, LONGEST),
         )
         if settings.exact and settings.resampling:
             raise ValueError(f'weights="exact" needs resampling="greedy", got {self.resampling!r}')

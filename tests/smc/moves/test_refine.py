@@ -1,5 +1,7 @@
 """Refinement and rejuvenation: never worse, always a valid posterior, and better where the order misled."""
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from scipy.special import logsumexp
 import partita as pt
 from tests.helpers import oracle
 from tests.helpers.effort import examples
+from tests.helpers.people import fragments
 
 KINDS = [pt.Gaussian, pt.MultivariateGaussian, pt.Categorical, pt.Bernoulli, oracle.Poisson]
 SAMPLERS = [pt.SplitSMC, pt.SMC, pt.Greedy]
@@ -277,3 +280,58 @@ def test_refining_some_after_a_removal_counts_those_that_are_left():
         sampler.refine(of=[0.5])
     with pytest.raises(ValueError, match="most"):
         sampler.refine(of=[0], most=0)
+
+
+# ---------------------------------------------------------------------- by several
+
+
+def in_digits(sampler):
+    """The posterior, to the last bit."""
+    return [
+        (s.observations.tolist(), s.partitions.tolist(), [p.hex() for p in s.probabilities.tolist()])
+        for s in sampler.posterior_.subproblems
+    ]
+
+
+def test_any_number_of_workers_finds_the_same():
+    """In more subproblems than are looked at at the same time, with some of them constrained."""
+    X = np.random.default_rng(5).normal(0.0, 300.0, (400, 1))
+    found = []
+    for n_jobs in (None, 1, 2, 3, -1):
+        sampler = pt.SplitSMC(pt.Gaussian(rate=0.1, precision=1e-5), 50.0, 5, random_state=0).fit(X)
+        sampler.constrain(together=[(0, 1)], apart=[(2, 3)])
+        assert len(sampler.posterior_.subproblems) > 50
+        found.append((in_digits(sampler.refine(2, n_jobs=n_jobs)), sampler.diagnostics_))
+    assert all(other == found[0] for other in found)
+
+
+@pytest.mark.parametrize("longest_odds", [None, 1000])
+def test_any_number_of_workers_finds_the_same_in_records(longest_odds):
+    said = [row["properties"] for row in fragments(150)[0]]
+    model = pt.Record.infer(said).fit_prior(said)
+    found = []
+    for n_jobs in (1, 2, 3):
+        options = {"keys": "auto", "longest_odds": longest_odds, "random_state": 0}
+        sampler = pt.SplitSMC(model, 10.0, 8, **options).fit(said)
+        found.append(in_digits(sampler.refine(n_jobs=n_jobs)))
+        found.append(in_digits(sampler.refine(of=range(100, 150), most=20, n_jobs=n_jobs)))
+    assert found[0] == found[2] == found[4]
+    assert found[1] == found[3] == found[5]
+
+
+def test_stages_are_kept_and_change_nothing():
+    """A sampler that has refined goes on as one that was saved, or copied, in between."""
+    X = np.random.default_rng(6).normal(0.0, 4.0, (60, 1))
+    one, other = (pt.SplitSMC(pt.Gaussian(rate=0.1), 1.0, 5, random_state=0).fit(X) for _ in range(2))
+    one.refine(2)
+    other = copy.deepcopy(other.refine())
+    assert in_digits(other.refine()) == in_digits(one)
+
+
+@pytest.mark.parametrize("bad", [0, -2, 1.5, True, "all"])
+def test_workers_are_counted_in_whole_numbers(bad):
+    sampler = pt.SplitSMC(pt.Gaussian(), 1.0, 4).fit([[0.0], [1.0]])
+    before = in_digits(sampler)
+    with pytest.raises(ValueError, match="n_jobs must be a whole number of at least 1"):
+        sampler.refine(n_jobs=bad)
+    assert in_digits(sampler) == before

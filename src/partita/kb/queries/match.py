@@ -172,14 +172,13 @@ def gains_over_new(clustering: Clustering, encoded: Any, ids: Integers) -> tuple
     values = whole._replace(presence=silent)
     both = np.concatenate([[0], ids])
     owners = values.owner[values.items[int(row[0, 0]) : int(row[0, 1])]]
-    names, found = list(model.numbers), {}
-    for a in np.unique(owners).tolist():
-        first, last = row[0, 0] + np.searchsorted(owners, [a, a + 1])
-        gains = read_gains(values, statistics, both, np.array([[first, last]]))
-        found[names[a]] = gains[1:] - gains[0]
+    names, said = list(model.numbers), np.unique(owners)
+    parts = row[0, 0] + np.searchsorted(owners, np.column_stack([said, said + 1]))
+    gains = read_gains(values, statistics, both, parts)
+    found = {names[a]: own[1:] - own[0] for a, own in zip(said.tolist(), gains, strict=True)}
     if not model.rate:
         return found, np.zeros(len(ids))
-    gains = read_gains(whole, statistics, both, row)
+    [gains] = read_gains(whole, statistics, both, row)
     return found, gains[1:] - gains[0] - sum(found.values())
 
 

@@ -37,7 +37,7 @@ SURER = update(members).where(*NOW).values(probability=bindparam("sure"))
 DELETE = Deletion(entities.c.number)
 
 
-@dataclass
+@dataclass(slots=True)
 class Entry:
     """An entity, as the register has it."""
 
@@ -124,7 +124,7 @@ class Journal:
     register : Register
         Kept up to date on the way.
     names_of : callable
-        From the number of a fragment to the names that it gives its entity.
+        From the numbers of fragments to the names that each gives its entity.
 
     Attributes
     ----------
@@ -135,7 +135,10 @@ class Journal:
     """
 
     def __init__(
-        self, connection: Connection, register: Register, names_of: Callable[[int], list[Given]]
+        self,
+        connection: Connection,
+        register: Register,
+        names_of: Callable[[Iterable[int]], Mapping[int, list[Given]]],
     ) -> None:
         self.next_event = (fetch_one(connection, LAST) or 0) + 1
         self.at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -201,8 +204,9 @@ class Journal:
         moved = moved_by(outcome)
         for change, numbers in zip(outcome.changes, moved, strict=True):
             self._change(change, moment, fragment, detail, numbers)
+        given = self._names_of(number for number, _, _ in outcome.moves)
         for number, before, after in outcome.moves:
-            self._move(number, before, after, moment)
+            self._move(number, before, after, moment, given[number])
         touched = (entity for _, *pair in outcome.moves for entity in pair if entity != NOBODY)
         for entity in dict.fromkeys(chain(touched, self._due)):
             self._rename(entity, moment, fragment, detail, names)
@@ -240,8 +244,8 @@ class Journal:
         if kind in ("created", "split"):
             self._born.setdefault(entity if kind == "created" else other, row)
 
-    def _move(self, number: int, before: int, after: int, moment: int) -> None:
-        self._register.move(self._names_of(number), before, after)
+    def _move(self, number: int, before: int, after: int, moment: int, names: list[Given]) -> None:
+        self._register.move(names, before, after)
         self._touched |= {before, after} - {NOBODY}
         if number in self._open:
             entity, since = self._open.pop(number)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from partita.kb.store.database import batches, check, checksum, insert_all, select_all
 from partita.kb.store.fragments import numbers_of
-from partita.kb.store.statements import fetch_one
+from partita.kb.store.statements import Lookup, fetch_one
 from partita.kb.store.tables import judged, judgements, undoing
 
 KINDS = {
@@ -33,6 +33,7 @@ Cuts = list[list[list[int]]]  # of each the fragments on its sides
 
 STANDING = select(judgements).where(judgements.c.undone_at.is_(None)).order_by(judgements.c.number)
 ANY = select(judgements.c.number).where(judgements.c.undone_at.is_(None)).limit(1)
+ABOUT = Lookup(select(judged.c.judgement), judged.c.fragment)
 
 
 class Standing(NamedTuple):
@@ -69,8 +70,7 @@ def binding(connection: Connection, ids: Iterable[str] | None = None) -> list[St
     """The judgements that the posterior must obey; only those about some fragments, if these are given."""
     among = None
     if ids is not None:
-        found = select_all(connection, select(judged.c.judgement), judged.c.fragment, ids)
-        among = {row.judgement for row in found}
+        among = {number for (number,) in ABOUT(connection, ids)}
     return [row for row in standing(connection, among) if row.kind != "unsure"]
 
 

@@ -77,6 +77,8 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
 
 def as_plain(value: Any) -> Any:
     """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
+    if type(value) is str:  # as most are
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
@@ -99,8 +101,10 @@ def as_text(raw: Any) -> str:
 
 def is_missing(raw: Any) -> bool:
     """Whether a raw value says nothing."""
-    if raw is None or (isinstance(raw, str) and not raw.strip()):
+    if raw is None:
         return True
+    if isinstance(raw, str):
+        return not raw.strip()
     try:
         return bool(raw != raw)
     except (TypeError, ValueError):  # the NA of pandas, which is neither equal nor unequal; arrays

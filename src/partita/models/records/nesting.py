@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 DEEPEST = 100  # mappings and lists within one another
+SIMPLE = (str, int, float, type(None))  # no mappings, which is found out much faster so
 
 
 def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) -> Mapping[Any, Any]:
@@ -39,9 +40,11 @@ def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) 
 
 
 def _has_mappings(value: Any) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list | tuple) and any(isinstance(element, Mapping) for element in value)
-    )
+    if isinstance(value, SIMPLE):
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(not isinstance(element, SIMPLE) and isinstance(element, Mapping) for element in value)
+    return isinstance(value, Mapping)
 
 
 def _unfold(place: str, found: dict[Any, Any], name: Any, value: Any, depth: int) -> None:

@@ -313,9 +313,14 @@ class Record(TextModel):
         names, models = self._modelled()
         for name, used in zip(names, models, strict=True):
             used.check(name)
+        return self.read(check_fragments(X))
+
+    def read(self, checked: Iterable[Mapping[str, list[Any]]]) -> list[Any]:
+        """Fragments as :meth:`validate` returns them, from those that ``check_fragments`` has returned once."""
+        names, models = self._modelled()
         number = {name: a for a, name in enumerate(names)}
         fragments = []
-        for row, given in enumerate(check_fragments(X)):
+        for row, given in enumerate(checked):
             fragment = ReadFragment()
             fragment.pairs = []
             for name, values in given.items():

@@ -107,7 +107,7 @@ class CompiledScorer(Scorer):
         return read_log_p(self.family, clusters.statistics, np.asarray(ids), sizes, clusters.data.shape[1])
 
     def gains(self, clusters: Clusters, ids: Integers, row: Floats, who: str) -> Floats:
-        return read_gains(self.family, clusters.statistics, ids, np.ascontiguousarray(row[None]))
+        return read_gains(self.family, clusters.statistics, ids, np.ascontiguousarray(row[None]))[0]
 
     def grow(self, clusters: Clusters, children: Integers, parents: Integers, x: int, who: str) -> None:
         sizes = np.ascontiguousarray(clusters.sizes[children], np.int64)
@@ -177,12 +177,13 @@ def read_log_p(family, statistics, ids, sizes, d):
 
 
 @kernel
-def read_gains(family, statistics, ids, row):
-    """The family's ``gains`` of one row."""
-    out, found = np.empty(statistics.shape[0]), np.empty(ids.shape[0])
-    gains(family, statistics, ids, np.int64(0), np.int64(ids.shape[0]), row, np.int64(0), out)
-    for k in range(ids.shape[0]):
-        found[k] = out[ids[k]]
+def read_gains(family, statistics, ids, rows):
+    """The family's ``gains`` of rows of data, one row each."""
+    out, found = np.empty(statistics.shape[0]), np.empty((rows.shape[0], ids.shape[0]))
+    for x in range(rows.shape[0]):
+        gains(family, statistics, ids, np.int64(0), np.int64(ids.shape[0]), rows, np.int64(x), out)
+        for k in range(ids.shape[0]):
+            found[x, k] = out[ids[k]]
     return found
 
 

@@ -43,7 +43,7 @@ from partita.smc.state.clusters import StateClusters
 from partita.smc.state.constraints import constraints_among, constraints_from, pairs_of
 from partita.smc.state.keys import EVERYTHING
 from partita.smc.state.rebuild import rebuild_rows
-from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
+from partita.smc.state.state import ARRAYS, COUNTS, LONGEST, Settings, dismantle
 from partita.smc.steps.candidates import candidates_of_row
 
 MAGIC = b"PARTITA"
@@ -58,7 +58,7 @@ LIMITS = {  # of the settings, in their order
     "splitting": (0, 1),
     "rejuvenation": (0, 2**31),
     "learn_alpha": (0, 1),
-    "longest_odds": (0, 2**53),
+    "longest_odds": (0, LONGEST),
 }
 
 

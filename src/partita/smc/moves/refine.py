@@ -28,6 +28,7 @@ from partita.smc.moves.replay import (
     CONSTRAINED,
     MISSING,
     NO_STAGE,
+    NOTHING,
     best_other,
     look_alone,
     look_beside,
@@ -69,7 +70,7 @@ def refine(
     first = first_members(engine.state) if of is None else one_of_each(engine, of)
     engine.need([engine.subproblem_of(x) for x in first])
     seed = int(new_seed(engine.state))
-    order = np.random.default_rng(seed).permutation(first)
+    order = placed(np.random.default_rng(seed).permutation(first))
     sweep = Sweep(engine, seed, EVERY if most is None else most, of is None, workers)
     total = len(order)
     for done in range(0, total, TOGETHER):
@@ -81,6 +82,19 @@ def refine(
     progress(total, total)
 
 
+def look_again(engine: Any, of: Integers, most: int) -> None:
+    """Replay a little of what observations have touched, for a compiled model, in their order.
+
+    Their subproblems are replayed alone, up to ``most`` observations in all, then with the neighbours that these
+    observations have, up to as many. What has no room any more stays as it is.
+    """
+    firsts = one_of_each(engine, of)
+    engine.need([engine.subproblem_of(x) for x in firsts])
+    sweep = Sweep(engine, int(new_seed(engine.state)), most, False, 1)
+    sweep.alone_in_turn(placed(firsts))
+    sweep.beside_in_turn(placed(firsts))
+
+
 def one_of_each(engine: Any, of: Integers) -> Integers:
     """Of some observations the first in each subproblem."""
     found: dict[int, int] = {}
@@ -89,10 +103,17 @@ def one_of_each(engine: Any, of: Integers) -> Integers:
     return np.array(list(found.values()), np.int64)
 
 
+def placed(order: Integers) -> Integers:
+    """Observations, and beside each its place in the order."""
+    return np.column_stack([order, np.arange(len(order))])
+
+
 class Finding(NamedTuple):
     """How looking at an observation's subproblem, and a neighbour of it, has ended."""
 
+    at: int  # where among those looked at
     x: int
+    place: int  # in the sweep
     status: int
     slots: list[int]
     stamps: list[int]  # when the slots were last written
@@ -106,13 +127,11 @@ class Looker:
 
     Parameters
     ----------
-    engine : Engine
+    engine, stage : Engine
     """
 
-    def __init__(self, engine: Any) -> None:
-        settings = Settings(*dismantle(engine.state)[2].tolist())
-        self.engine = engine
-        self.stage = engine.like(settings._replace(rejuvenation=0, learn_alpha=0), 0.0, 0)
+    def __init__(self, engine: Any, stage: Any) -> None:
+        self.engine, self.stage = engine, stage
         self.state, self.family = engine.state, engine.family
 
     def stand_aside(self) -> None:
@@ -127,28 +146,49 @@ class Looker:
 
     def look(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
         """What the kernel finds of the subproblems of observations, one after the other."""
-        stage, found, at = self.stage, [], 0
-        family = self.family
+        found, at = [], 0
+        while (finding := self.first(kernel, firsts, at, *options)) is not None:
+            found.append(finding)
+            at = finding.at + 1
+        return found
+
+    def first(self, kernel: Any, firsts: Integers, at: int, *options: Any) -> Finding | None:
+        """What it finds first, of the observations from ``at`` on."""
+        stage, family = self.stage, self.family
         if hasattr(family, "tables"):
             family = family._replace(tables=stage.family.tables)
         width = self.engine.widths[0]
-        while at < len(firsts):
+        while True:
             status, at, *slots, members, best = kernel(
                 self.state, self.family, stage.state, family, width, firsts, *options, at
             )
             slots = [s for s in slots if s >= 0]
-            if status == NO_STAGE:
-                stage.state = doubled(stage.state, size_in(self.state, slots))
-            elif at < len(firsts):
+            if status == NOTHING:
+                return None
+            if status != NO_STAGE:
                 if status == MISSING:
                     slots = candidates_met(self.state).tolist()
-                found.append(Finding(int(firsts[at]), status, slots, self.stamps(slots), members, *best))
-                at += 1
-        return found
+                x, place = firsts[at].tolist()
+                return Finding(int(at), x, place, status, slots, self.stamps(slots), members, *best)
+            stage.state = doubled(stage.state, size_in(self.state, slots))
+
+    def report(self) -> None:
+        """Count what has been done on the stage for the engine."""
+        self.engine.count_in(self.stage)
+        shared_of(self.stage.state)[3][:] = 0
 
     def stamps(self, slots: list[int]) -> list[int]:
         """When slots were last written."""
         return [int(stamp_of(self.state, s)) for s in slots]
+
+
+def stages_of(engine: Any, n: int) -> list[Any]:
+    """So many stages for a compiled model, kept from one sweep to the next; none for another."""
+    if engine.family is None:
+        return []
+    settings = Settings(*dismantle(engine.state)[2].tolist())._replace(rejuvenation=0, learn_alpha=0)
+    engine.stages += [engine.like(settings, 0.0, 0) for _ in range(n - len(engine.stages))]
+    return list(engine.stages[:n])
 
 
 class Sweep:
@@ -167,36 +207,75 @@ class Sweep:
 
     def __init__(self, engine: Any, seed: int, most: int, drawn: bool, workers: int) -> None:
         self.engine, self.seed, self.most, self.drawn = engine, seed, most, drawn
-        self.lookers = [] if engine.family is None else [Looker(engine) for _ in range(workers)]
+        self.lookers = [Looker(engine, stage) for stage in stages_of(engine, workers)]
+
+        self._alone = look_alone, self._alone_by_hand, (np.uint64(seed), most)
+        self._beside = look_beside, self._beside_by_hand, (drawn, np.uint64(seed + 1), most)
 
     def alone(self, firsts: Integers) -> None:
         """Replay the subproblems of observations."""
-        self._improve(firsts, look_alone, self._alone_by_hand, np.uint64(self.seed), self.most)
+        self._improve(firsts, *self._alone)
 
     def beside(self, firsts: Integers) -> None:
         """Replay the subproblems of observations, each with its neighbour."""
-        options = self.drawn, np.uint64(self.seed + 1), self.most
-        self._improve(firsts, look_beside, self._beside_by_hand, *options)
+        self._improve(firsts, *self._beside)
 
-    def _improve(self, firsts: Integers, kernel: Any, by_hand: Any, *options: Any) -> None:
+    def alone_in_turn(self, firsts: Integers) -> None:
+        """Replay the subproblems of observations in their order, ``most`` observations in all."""
+        self._improve_in_turn(firsts, *self._alone)
+
+    def beside_in_turn(self, firsts: Integers) -> None:
+        """Replay the subproblems of observations in their order, each with its neighbour, ``most`` in all."""
+        self._improve_in_turn(firsts, *self._beside)
+
+    def _improve(self, firsts: Integers, kernel: Any, by_hand: Any, options: Any) -> None:
         """Look at the subproblems of observations and install what is found, until nothing is out of date."""
         if not self.lookers:
-            for x in firsts.tolist():
-                by_hand(x)
+            for x, place in firsts.tolist():
+                by_hand(x, place)
             return
         while len(firsts):
             again = []
-            for found in self._look(kernel, firsts, *options):
-                if found.status == MISSING:
-                    self.engine.need(found.slots)
-                if found.status == MISSING or self.lookers[0].stamps(found.slots) != found.stamps:
-                    again.append(found.x)
-                elif found.status == CONSTRAINED:
-                    by_hand(found.x)
+            for found in self._look_at_all(kernel, firsts, *options, EVERY):
+                if self.lookers[0].stamps(found.slots) != found.stamps:
+                    again.append((found.x, found.place))
                 else:
-                    install(self.engine, found.slots, found.members, found.labels, found.scores)
-                self.lookers[0].state = self.engine.state
+                    self._settle(found, by_hand)
             firsts = np.array(again, np.int64)
+
+    def _improve_in_turn(self, firsts: Integers, kernel: Any, by_hand: Any, options: Any) -> None:
+        """Look at the subproblems of observations and install what is found at once."""
+        looker, totals = self.lookers[0], shared_of(self.engine.state)[3]
+        at, enough = 0, int(totals[0]) + self.most
+        while at < len(firsts):
+            looker.state, looker.family = self.engine.state, self.engine.family
+            found = looker.first(kernel, firsts, at, *options, enough - int(totals[0]))
+            looker.report()
+            if found is None:
+                return
+            self._settle(found, by_hand)
+            at = found.at if found.status == MISSING else found.at + 1
+
+    def _settle(self, found: Finding, by_hand: Any) -> None:
+        """Do what a finding asks for."""
+        if found.status == MISSING:
+            self.engine.need(found.slots)
+        elif found.status == CONSTRAINED:
+            by_hand(found.x, found.place)
+        else:
+            install(self.engine, found.slots, found.members, found.labels, found.scores)
+        self.lookers[0].state = self.engine.state
+
+    def _look_at_all(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
+        """What is found, once all that is missing is there: before anything changes, as if it had always been."""
+        found = self._look(kernel, firsts, *options)
+        while missing := [finding for finding in found if finding.status == MISSING]:
+            for finding in missing:
+                self.engine.need(finding.slots)
+            rest = np.array([(finding.x, finding.place) for finding in missing], np.int64)
+            known = [finding for finding in found if finding.status != MISSING]
+            found = sorted(known + self._look(kernel, rest, *options), key=lambda finding: finding.place)
+        return found
 
     def _look(self, kernel: Any, firsts: Integers, *options: Any) -> list[Finding]:
         """What is found of some observations' subproblems, in their order; nothing changes meanwhile."""
@@ -215,20 +294,19 @@ class Sweep:
                 ]
                 found = [finding for task in tasks for finding in task.result()]
         for looker in self.lookers:
-            self.engine.count_in(looker.stage)
-            shared_of(looker.stage.state)[3][:] = 0
+            looker.report()
         return found
 
-    def _generator(self, x: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, x])
+    def _generator(self, place: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, place])
 
-    def _alone_by_hand(self, x: int) -> None:
+    def _alone_by_hand(self, x: int, place: int) -> None:
         s = self.engine.subproblem_of(x)
         if 1 < size_in(self.engine.state, [s]) <= self.most:
-            replay(self.engine, [s], self._generator(x))
+            replay(self.engine, [s], self._generator(place))
 
-    def _beside_by_hand(self, x: int) -> None:
-        engine, generator = self.engine, self._generator(x)
+    def _beside_by_hand(self, x: int, place: int) -> None:
+        engine, generator = self.engine, self._generator(place)
         s = engine.subproblem_of(x)
         at = int(generator.choice(partitions(engine.state, s)[0])) if self.drawn else x
         other = neighbour(engine, s, at)

@@ -3,8 +3,9 @@
 A *stage* is an engine beside the one that is refined, for the same model, with statistics of its own: it is emptied
 before each replay, and nothing of the state changes. What comes of a replay counts where partitions that it finds
 are among the m best of old and new: the kernels look at one subproblem after the other and stop where that is so, for
-Python to install them, or where something is missing. A stage draws its random numbers from a seed and the number of
-an observation, so that a replay comes out the same wherever and whenever it is run.
+Python to install them, or where something is missing. A stage draws its random numbers from a seed and the place of
+an observation in the sweep, so that a replay comes out the same wherever and whenever it is run: after loading, too,
+when observations have other numbers.
 """
 
 from __future__ import annotations
@@ -145,7 +146,10 @@ def rerun(stage, family, state, members, d, seed):
     nothing = Rows(np.empty((0, 0), np.int64), np.empty(0))
     if not put_on(stage, state, members, order):
         return False, nothing
+    before = stage.totals.copy()
     if stream(stage, family, members.shape[0]) != DONE:
+        for k in range(before.shape[0]):  # it is run again, where there is more room, and counts once
+            stage.totals[k] = before[k]
         return False, nothing
     return True, found_on(stage, order, stage.particles)
 
@@ -250,19 +254,21 @@ def nothing_found():
 
 
 @kernel
-def look_alone(state, family, stage, stage_family, d, firsts, seed, most, at):
+def look_alone(state, family, stage, stage_family, d, firsts, seed, most, enough, at):
     """Replay the subproblems of observations ``firsts[at:]`` until partitions are found that matter.
 
-    Returns how that ended, at which, the subproblem, its observations, and their best partitions.
+    Beside each observation is its place in the sweep. No replay has more than ``most`` observations, and all of them
+    on this stage no more than ``enough``. Returns how that ended, at which, the subproblem, its observations, and
+    their best partitions.
     """
     while at < firsts.shape[0]:
-        s = state.blocks[state.observations[firsts[at]].block].subproblem
+        s = state.blocks[state.observations[firsts[at, 0]].block].subproblem
         n = size_of(state, s)
-        if 1 < n <= most:
+        if 1 < n <= most and n <= enough - stage.totals[0]:
             members, ids, scores = partitions(state, s)
             if has_constraints(state, members):
                 return CONSTRAINED, at, s, *nothing_found()
-            done, new = rerun(stage, stage_family, state, members, d, mixed(seed, firsts[at]))
+            done, new = rerun(stage, stage_family, state, members, d, mixed(seed, firsts[at, 1]))
             if not done:
                 return NO_STAGE, at, s, *nothing_found()
             matters, best = best_of(state, Rows(canonical(state, ids), scores), new, 0)
@@ -288,6 +294,15 @@ def best_other(state, family, s, x):
 
 
 @inner
+def is_hopeless(state, other):
+    """Whether there is no neighbour; or the odds for being new, and not of a cluster of it, are too long."""
+    if other < 0:
+        return True
+    new = state.log_alpha + state.gain[0]
+    return state.longest_odds > 0 and state.bound[other] < new - math.log(state.longest_odds)
+
+
+@inner
 def any_of(state, s, draw):
     """One of the observations of a subproblem, as a number from 0 to 1 chooses."""
     left = int(draw * size_of(state, s))
@@ -304,21 +319,23 @@ def any_of(state, s, draw):
 
 
 @kernel
-def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most, at):
+def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most, enough, at):
     """Replay the subproblems of observations ``firsts[at:]``, each with its neighbour, until that matters.
 
     The neighbour is where an observation would fall otherwise: the one in ``firsts``, or one that is ``drawn``.
-    Returns how that ended, at which, the two subproblems, their observations, and their best partitions.
+    ``most`` and ``enough`` as in :func:`look_alone`. Returns how that ended, at which, the two subproblems, their
+    observations, and their best partitions.
     """
     while at < firsts.shape[0]:
-        x, own = firsts[at], mixed(seed, firsts[at])
+        x, own = firsts[at, 0], mixed(seed, firsts[at, 1])
         s = state.blocks[state.observations[x].block].subproblem
         if drawn:
             x = any_of(state, s, np.float64(own >> np.uint64(11)) / 9007199254740992.0)
         if weigh(state, family, x) != DONE:
             return MISSING, at, s, np.int64(-1), *nothing_found()
         other = best_other(state, family, s, x)
-        if other >= 0 and size_of(state, s) + size_of(state, other) <= most:
+        n = np.int64(0) if is_hopeless(state, other) else size_of(state, s) + size_of(state, other)
+        if 0 < n <= most and n <= enough - stage.totals[0]:
             border, second = size_of(state, s), partitions(state, other)
             first = partitions(state, s)
             members = np.append(first[0], second[0])

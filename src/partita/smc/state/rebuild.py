@@ -21,18 +21,27 @@ def add_block(state, family, c, size, b):
     return size
 
 
+@inner
+def add_cluster(state, family, c, at, sub, j):
+    """Write the row of a cluster that a particle, whose cells begin ``at``, has from its column ``j`` on."""
+    size = np.int64(0)
+    for k in range(j, sub.columns):
+        if state.cells[at + k] == c:
+            size = add_block(state, family, c, size, state.cells[sub.cells + k])
+
+
 @kernel
 def rebuild_rows(state, family, slots):
     """Write the clusters' rows of statistics of some subproblems from the members; all else is as it is."""
-    size, row = np.zeros(state.n_clusters, np.int64), np.full(state.n_clusters, -1)
+    state.tick += 1
     for s in slots:
         sub = state.subproblems[s]
         sub.absent = 0
-        at = sub.cells + sub.columns + sub.clusters
+        first = sub.cells + sub.columns + sub.clusters
         for i in range(sub.rows):
+            at = first + i * sub.columns
             for j in range(sub.columns):
-                c = state.cells[at + i * sub.columns + j]
-                if row[c] < 0:
-                    row[c] = i  # any row that has it will do
-                if row[c] == i:
-                    size[c] = add_block(state, family, c, size[c], state.cells[sub.cells + j])
+                c = state.cells[at + j]
+                if state.seen[c] != state.tick:  # any particle that has it will do
+                    state.seen[c] = state.tick
+                    add_cluster(state, family, c, at, sub, j)

@@ -94,6 +94,9 @@ TOTALS = (  # what steps have done since the sampler was made or loaded, all obs
 )
 
 
+LONGEST = 2**53  # odds: beyond it, a float is no whole number any more
+
+
 class Settings(NamedTuple):
     """What decides how a state develops."""
 

@@ -79,7 +79,11 @@ class PersonName(Text):
         return ""
 
     def parse(self, raw: Any) -> str:
-        text = DOCTOR.sub("PhD", as_text(raw))
+        text = as_text(raw)
+        if "." in text:
+            text = DOCTOR.sub("PhD", text)
+        if "," not in text:
+            return folded(text)
         parts = [folded(part) for part in text.split(",") if any(letter.isalpha() for letter in part)]
         names = [part for part in parts if not set(part.split(" ")) <= AFTER]
         if len(names) != 2:

@@ -33,11 +33,8 @@ def trigrams(value: str) -> Counter[str]:
     >>> sorted(trigrams("ada l"))
     [' ad', ' l ', 'ada', 'da ']
     """
-    found: Counter[str] = Counter()
-    for word in value[:LONGEST].split(" "):
-        padded = f" {word} "
-        found.update(padded[k : k + 3] for k in range(max(len(padded) - 2, 1)))
-    return found
+    padded = [f" {word} " for word in value[:LONGEST].split(" ")]
+    return Counter([word[k : k + 3] for word in padded for k in range(max(len(word) - 2, 1))])
 
 
 @register
@@ -67,11 +64,21 @@ class Text(Attribute):
             found.update(trigrams(value).keys())
         return found, len(values)
 
+    @cached_property
+    def _rarity(self) -> dict[str, float]:
+        """What trigrams count, where they have been asked for."""
+        return {}
+
+    def _worth(self, part: str) -> float:
+        """What a trigram counts: the more, the fewer values have it."""
+        if part not in self._rarity:
+            holders, n = self._holders
+            self._rarity[part] = 1.0 + math.log((1.0 + n) / (1.0 + holders[part]))
+        return self._rarity[part]
+
     def vector(self, value: str) -> dict[str, float]:
-        holders, n = self._holders
         weights = {
-            part: (1.0 + math.log(times)) * (1.0 + math.log((1.0 + n) / (1.0 + holders[part])))
-            for part, times in trigrams(value).items()
+            part: (1.0 + math.log(times)) * self._worth(part) for part, times in trigrams(value).items()
         }
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         return {part: weight / length for part, weight in weights.items()}
