@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner, kernel
+from partita._core.kernel import inner, kernel
 from partita.models.records.comparisons.family import ALIKE, BOUNDS, LINKED, NEAR
 from partita.models.records.tables import place
 
@@ -41,8 +41,8 @@ def level(family, a, v, w):
     """How alike two different values of an attribute are."""
     measure = family.measure[a]
     if measure == ALIKE:
-        first, last = borrowed(family.first), borrowed(family.last)
-        grams, weights = borrowed(family.grams), borrowed(family.weights)
+        first, last = family.first, family.last
+        grams, weights = family.grams, family.weights
         return level_of(cosine(grams, weights, first[v], last[v], first[w], last[w]))
     if measure == NEAR:
         return level_of(1.0 - abs(family.number[v] - family.number[w]) / family.scale[a])

@@ -13,10 +13,9 @@ from partita.models.records.comparisons.family import (
     ALIKE,
     LEVELS,
     NEAR,
+    NOBODY,
     OTHERS,
     SAME,
-    TOTAL,
-    VALUE,
     ComparisonFamily,
 )
 from partita.models.records.comparisons.similarity import level_counts, nearness_counts
@@ -34,17 +33,15 @@ class ComparedValues(Numbered):
     def __init__(self, attributes: list[Any], presence: Array, sharpness: float, crowding: float) -> None:
         super().__init__(attributes)
         self.sharpness, self.crowding = sharpness, crowding
-        self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.owner = Growing(np.int64, 1)
         self.rank, self.numbers = Growing(np.int64, 1), Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
         self.grams, self.weights = Growing(np.int64), Growing(np.float64)
         self.log_u = Growing(np.float64, LEVELS)
         self.ids: list[dict[str, int]] = [{} for _ in attributes]
         self.parts: list[dict[str, int]] = [{} for _ in attributes]
-        self._new(TOTAL, 0)  # of mentions
-        self.totals = np.array(
-            [[self._new(TOTAL, a) for _ in range(2)] for a in range(len(attributes))], np.int64
-        )
+        self._new(NOBODY)  # of mentions
+        self.totals = np.array([[self._new(NOBODY) for _ in range(2)] for _ in attributes], np.int64)
         self.totals = self.totals.reshape(-1, 2)
         self.presence = presence
         self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(
@@ -62,16 +59,15 @@ class ComparedValues(Numbered):
                 self.others += (attribute.family(),)
         self.references = [References(self, a) for a in range(len(attributes))]
 
-    def _new(self, kind: int, owner: int, number: float = 0.0, rank: int = 0) -> int:
-        self.kind.append(kind)
+    def _new(self, owner: int, number: float = 0.0, rank: int = 0) -> int:
         self.rank.append(rank)
         self.owner.append(owner)
         self.numbers.append(number)
         self.first.append(self.grams.n)
         self.last.append(self.grams.n)
-        if kind == TOTAL:
+        if owner == NOBODY:
             self.log_u.extend(np.zeros(LEVELS))
-        return self.kind.n - 1
+        return self.owner.n - 1
 
     def vector(self, a: int, value: str) -> tuple[Any, Floats]:
         """The numbers of a value's parts, ascending, and what each counts."""
@@ -88,7 +84,7 @@ class ComparedValues(Numbered):
         if known is not None:
             return known
         attribute = self.attributes[a]
-        feature = self._new(VALUE, a, attribute.number(value), crc32(value.encode("utf-8", "surrogatepass")))
+        feature = self._new(a, attribute.number(value), crc32(value.encode("utf-8", "surrogatepass")))
         self.ids[a][value] = feature
         grams, weights = (
             self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
@@ -105,7 +101,6 @@ class ComparedValues(Numbered):
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
         return ComparisonFamily(
             items=self.items.used,
-            kind=self.kind.used,
             owner=self.owner.used,
             rank=self.rank.used,
             number=self.numbers.used,
