@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 DEEPEST = 100  # mappings and lists within one another
+PLAIN = frozenset({str, int, float, bool, type(None)})  # what needs no closer look
 
 
 def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) -> Mapping[Any, Any]:
@@ -27,6 +28,8 @@ def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) 
     >>> flattened("row 0", {"name": "Ada", "address": [{"city": "Paris", "zip": {"code": 1}}, {"city": "Rome"}]})
     {'name': 'Ada', 'address.city': ['Paris', 'Rome'], 'address.zip.code': 1}
     """
+    if PLAIN.issuperset(map(type, fragment.values())):
+        return fragment
     if not any(name != kept and _has_mappings(value) for name, value in fragment.items()):
         return fragment
     found: dict[Any, Any] = {}

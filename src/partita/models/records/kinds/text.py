@@ -33,11 +33,8 @@ def trigrams(value: str) -> Counter[str]:
     >>> sorted(trigrams("ada l"))
     [' ad', ' l ', 'ada', 'da ']
     """
-    found: Counter[str] = Counter()
-    for word in value[:LONGEST].split(" "):
-        padded = f" {word} "
-        found.update(padded[k : k + 3] for k in range(max(len(padded) - 2, 1)))
-    return found
+    padded = [f" {word} " for word in value[:LONGEST].split(" ")]
+    return Counter([word[k : k + 3] for word in padded for k in range(max(len(word) - 2, 1))])
 
 
 @register
@@ -67,12 +64,16 @@ class Text(Attribute):
             found.update(trigrams(value).keys())
         return found, len(values)
 
-    def vector(self, value: str) -> dict[str, float]:
+    @cached_property
+    def _rarity(self) -> dict[str, float]:
+        """What each trigram of the corpus counts; "" is one that it has not."""
         holders, n = self._holders
-        weights = {
-            part: (1.0 + math.log(times)) * (1.0 + math.log((1.0 + n) / (1.0 + holders[part])))
-            for part, times in trigrams(value).items()
-        }
+        return {part: 1.0 + math.log((1.0 + n) / (1.0 + own)) for part, own in {**holders, "": 0}.items()}
+
+    def vector(self, value: str) -> dict[str, float]:
+        rarity, found = self._rarity, trigrams(value)
+        other = rarity[""]
+        weights = {part: (1.0 + math.log(times)) * rarity.get(part, other) for part, times in found.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         return {part: weight / length for part, weight in weights.items()}
 
