@@ -26,7 +26,7 @@ from typing import Any
 from llvmlite import binding
 from llvmlite.binding import ffi
 from numba import njit, types
-from numba.core import cgutils, ir
+from numba.core import ir
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompilerBase, CompileResult
@@ -51,8 +51,6 @@ from numba.core.untyped_passes import (
     ReconstructSSA,
     TranslateByteCode,
 )
-from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 PACKAGE = Path(__file__).parent.parent
 # Folders of kernels and their parts:
@@ -378,18 +376,3 @@ def shared(function: Callable[..., Any]) -> Any:
 def is_cached(dispatcher: Any, signature: tuple[Any, ...]) -> bool:
     """Whether a kernel for arguments of these types is on disk."""
     return bool(dispatcher._cache.has(signature, dispatcher.targetctx.codegen()))
-
-
-@intrinsic
-def borrowed(typingctx, array):
-    """The same array, which nobody counts references to: whoever calls must hold it.
-
-    Every call that an array is passed to counts twice, atomically, which costs more than a look-up in it.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        view = make_array(array)(context, builder, value=arguments[0])
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        return view._getvalue()
-
-    return array(array), codegen

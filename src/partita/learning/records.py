@@ -64,6 +64,8 @@ def fit_prior(
         rows = seeds = whole_clusters(known.group, SAMPLE, np.random.default_rng(0)).tolist()
     else:
         rows, seeds = neighbourhoods(said_by, occurrences, known.rows)
+    sample = [fragments[row] for row in rows]
+    del fragments  # all others: they take much memory
     own, known = [said_by[row] for row in rows], known.among(rows)
     among = counted(own, len(names))
     learner = learner_of(names, attributes, own, among)
@@ -74,7 +76,6 @@ def fit_prior(
     if everything:
         found, certain = np.unique(known.group, return_inverse=True)[1], True
     else:
-        sample = [fragments[row] for row in rows]
         found, certain = in_turns(model, learner, sample, known, drawn, among, progress)
     share = mentioned / len(said_by)
     return learnt(model, learner, found, drawn, occurrences, len(said_by), share, certain)

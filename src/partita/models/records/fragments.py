@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 
+from partita._core.collecting import uncollected
 from partita.models.records.arrow import is_table, rows_of_table
 from partita.models.records.nesting import flattened
 
@@ -22,14 +23,19 @@ LONGEST_INTEGER = 3322  # bits: a thousand digits, as Python refuses to write so
 
 def check_fragments(X: Any) -> list[dict[str, list[Any]]]:
     """Fragments as mappings from attribute to the list of values that say something."""
-    fragments = []
+    with uncollected():
+        return list(checked(X))
+
+
+def checked(X: Any) -> Iterator[dict[str, list[Any]]]:
+    """The same, one by one."""
+    row = -1
     for row, fragment in enumerate(rows_of(X)):
         if not isinstance(fragment, Mapping):
             raise TypeError(f"row {row} must map attributes to values, got {type(fragment).__name__}")
-        fragments.append(check_fragment(f"row {row}", fragment))
-    if not fragments:
+        yield check_fragment(f"row {row}", fragment)
+    if row < 0:
         raise ValueError("there is no fragment: at least one is needed")
-    return fragments
 
 
 def rows_of(X: Any) -> Iterable[Any]:
@@ -59,6 +65,10 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
             )
         if not isinstance(name, str):
             raise TypeError(f"{place}: attributes are named by text, got {name!r}")
+        if type(values) is str:  # as nearly all are
+            if not is_missing(values):
+                found[name] = [values]
+            continue
         if isinstance(values, np.ndarray):
             values = values.tolist()
         elif isinstance(values, set | frozenset):
@@ -77,7 +87,7 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
 
 def as_plain(value: Any) -> Any:
     """A value as JSON can hold it, if it can: dates and the like as text, NumPy's scalars as Python's."""
-    if type(value) is str:  # as most are
+    if type(value) is str:
         return value
     if isinstance(value, np.generic):
         value = value.item()
@@ -101,10 +111,10 @@ def as_text(raw: Any) -> str:
 
 def is_missing(raw: Any) -> bool:
     """Whether a raw value says nothing."""
+    if isinstance(raw, str):
+        return not raw or raw.isspace()
     if raw is None:
         return True
-    if isinstance(raw, str):
-        return not raw.strip()
     try:
         return bool(raw != raw)
     except (TypeError, ValueError):  # the NA of pandas, which is neither equal nor unequal; arrays
@@ -127,4 +137,5 @@ class ReadFragment(dict[str, list[Any]]):
         Attributes by their numbers in the model, values as parsed.
     """
 
+    __slots__ = ("pairs",)
     pairs: list[tuple[int, str]]

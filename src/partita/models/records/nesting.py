@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 DEEPEST = 100  # mappings and lists within one another
-SIMPLE = (str, int, float, type(None))  # no mappings, which is found out much faster so
+PLAIN = frozenset({str, int, float, bool, type(None)})  # what needs no closer look
 
 
 def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) -> Mapping[Any, Any]:
@@ -28,6 +28,8 @@ def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) 
     >>> flattened("row 0", {"name": "Ada", "address": [{"city": "Paris", "zip": {"code": 1}}, {"city": "Rome"}]})
     {'name': 'Ada', 'address.city': ['Paris', 'Rome'], 'address.zip.code': 1}
     """
+    if PLAIN.issuperset(map(type, fragment.values())):
+        return fragment
     if not any(name != kept and _has_mappings(value) for name, value in fragment.items()):
         return fragment
     found: dict[Any, Any] = {}
@@ -40,10 +42,10 @@ def flattened(place: str, fragment: Mapping[Any, Any], kept: str | None = None) 
 
 
 def _has_mappings(value: Any) -> bool:
-    if isinstance(value, SIMPLE):
+    if type(value) in PLAIN:
         return False
     if isinstance(value, (list, tuple)):
-        return any(not isinstance(element, SIMPLE) and isinstance(element, Mapping) for element in value)
+        return any(type(element) not in PLAIN and isinstance(element, Mapping) for element in value)
     return isinstance(value, Mapping)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from partita._core.collecting import uncollected
 from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
 from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS, UNHEARD
 from partita.models.records.comparisons.vocabulary import ComparedValues
-from partita.models.records.fragments import ReadFragment, check_fragments
+from partita.models.records.fragments import ReadFragment, check_fragments, checked
 from partita.models.records.kinds import Attribute
 from partita.models.records.named_by import check_named_by
 from partita.models.records.tables import WIDTH
@@ -313,30 +314,34 @@ class Record(TextModel):
         names, models = self._modelled()
         for name, used in zip(names, models, strict=True):
             used.check(name)
-        return self.read(check_fragments(X))
+        return self.read(checked(X))
 
-    def read(self, checked: Iterable[Mapping[str, list[Any]]]) -> list[Any]:
+    def read(self, fragments: Iterable[Mapping[str, list[Any]]]) -> list[Any]:
         """Fragments as :meth:`validate` returns them, from those that ``check_fragments`` has returned once."""
         names, models = self._modelled()
         number = {name: a for a, name in enumerate(names)}
-        fragments = []
-        for row, given in enumerate(checked):
-            fragment = ReadFragment()
-            fragment.pairs = []
-            for name, values in given.items():
-                a = self._place(row, name, number)
-                if a is None:
-                    continue
-                prefix = "" if name in number else f"{name} "
-                try:
-                    said = [item for value in values for item in models[a].items(value)]
-                    fragment.pairs += [(a, prefix + models[a].parse(item)) for item in said]
-                except ValueError as error:
-                    raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
-                if said:
-                    fragment[name] = said
-            fragments.append(fragment)
-        return fragments
+        readers: dict[str, Reader | None] = {}
+        found = []
+        with uncollected():
+            for row, given in enumerate(fragments):
+                fragment = ReadFragment()
+                fragment.pairs = []
+                for name, values in given.items():
+                    if name not in readers:
+                        a = self._place(row, name, number)
+                        prefix = "" if name in number else f"{name} "
+                        readers[name] = None if a is None else Reader(models[a], a, prefix)
+                    reader = readers[name]
+                    if reader is None:
+                        continue
+                    try:
+                        said = reader.read(values, fragment.pairs)
+                    except ValueError as error:
+                        raise ValueError(f"row {row}, attribute {name!r}: {error}") from None
+                    if said:
+                        fragment[name] = said
+                found.append(fragment)
+        return found
 
     def _place(self, row: int, name: str, number: Mapping[str, int]) -> int | None:
         """The number of the attribute that models what is called ``name``; None if it is ignored."""
@@ -352,6 +357,40 @@ class Record(TextModel):
 
     def _pairs(self, observation: ReadFragment) -> Iterable[tuple[int, str]]:
         return observation.pairs
+
+
+class Reader:
+    """How the values of one attribute are read, each text once.
+
+    Parameters
+    ----------
+    model : Attribute
+    a : int
+        Its number.
+    prefix : str
+        What values begin with as the model compares them.
+    """
+
+    def __init__(self, model: Attribute, a: int, prefix: str) -> None:
+        self.model, self.a, self.prefix = model, a, prefix
+        self.known: dict[str, tuple[list[Any], list[tuple[int, str]]]] = {}
+
+    def read(self, values: list[Any], pairs: list[tuple[int, str]]) -> list[Any]:
+        """The values that some consist of; what they are compared by is added to ``pairs``.
+
+        Many fragments may share the list.
+        """
+        said: list[Any] = []
+        for value in values:
+            found = self.known.get(value) if type(value) is str else None
+            if found is None:
+                items = self.model.items(value)
+                found = items, [(self.a, self.prefix + self.model.parse(item)) for item in items]
+                if type(value) is str:
+                    self.known[value] = found
+            said = found[0] if len(values) == 1 else said + found[0]
+            pairs += found[1]
+        return said
 
 
 def nobody_says_other(presence: Mapping[str, float] | None) -> bool:

@@ -21,7 +21,8 @@ import numpy as np
 from numba import types
 from numba.experimental import structref
 
-from partita._core.kernel import borrowed, inner, kernel
+from partita._core.kernel import inner, kernel
+from partita._core.lent import lent
 
 LOG_SIZE, START, CAPACITY, USED, SIZE = range(5)
 WIDTH = 5
@@ -172,7 +173,7 @@ def allocate(tables, capacity):
                     more[k] = few[k]
                 tables.sums = more
         tables.end = start + capacity
-    clear(borrowed(tables.pool), borrowed(tables.sums), start, capacity)
+    clear(lent(tables.pool), lent(tables.sums), start, capacity)
     return start
 
 
@@ -210,7 +211,7 @@ def copy_table(tables, statistics, child, parent, extra):
     start = own_start
     if capacity < needed or capacity > 4 * needed:
         start, capacity = allocate(tables, needed), np.int64(needed)
-    pool, sums = borrowed(tables.pool), borrowed(tables.sums)
+    pool, sums = lent(tables.pool), lent(tables.sums)
     keeps_sums = sums.shape[0] > 0
     if capacity == old_capacity:
         for k in range(capacity):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from partita._core.collecting import uncollected
 from partita._core.hashing import code_of
 from partita._core.typing import Array, Floats, Integers
+
+KEPT = 4096  # values of an attribute whose keys are remembered from one call to the next
 
 
 class Growing:
@@ -40,25 +44,29 @@ class Keyed:
 
     def __init__(self, attributes: list[Any]) -> None:
         self.attributes = attributes
-        self.key_cache: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.known_keys: list[dict[str, list[int]]] = [{} for _ in attributes]
 
     def keys(self, observations: Iterable[Iterable[tuple[int, str]]]) -> tuple[Integers, Integers]:
         """Keys of observations, one after the other, and where each observation's begin."""
         starts: list[int] = [0]
-        keys: list[int] = []
-        for pairs in observations:
-            keys += sorted({key for a, value in pairs for key in self._keys(a, value)})
-            starts.append(len(keys))
+        keys = array("q")
+        with uncollected():
+            for pairs in observations:
+                keys.extend(sorted(set().union(*(self._keys(a, value) for a, value in pairs))))
+                starts.append(len(keys))
+        for known in self.known_keys:
+            if len(known) > KEPT:
+                known.clear()
         return np.array(starts, np.int64), np.array(keys, np.int64)
 
-    def _keys(self, a: int, value: str) -> tuple[int, ...]:
-        known = self.key_cache.get((a, value))
+    def _keys(self, a: int, value: str) -> list[int]:
+        known = self.known_keys[a].get(value)
         if known is None:
             texts = {f"{a}={value}"}
             for word in self.attributes[a].words(value):
                 texts |= {f"{a}:{word}", f"{a}~{word[:4]}"}
-            known = tuple(code_of(text.encode("utf-8", "surrogatepass")) for text in texts)
-            self.key_cache[a, value] = known
+            known = [code_of(text.encode("utf-8", "surrogatepass")) for text in texts]
+            self.known_keys[a][value] = known
         return known
 
 
@@ -76,8 +84,11 @@ class Numbered(Keyed):
     def encode(self, observations: Iterable[Iterable[tuple[int, str]]]) -> Floats:
         """Store observations, given as attributes and values; returns where each begins and ends."""
         ends = [self.items.n]
-        for pairs in observations:
-            features = {(a, self.value(a, value)) for a, value in pairs}
-            self.items.extend([feature for _, feature in sorted(features)])
-            ends.append(self.items.n)
+        items: list[int] = []
+        with uncollected():
+            for pairs in observations:
+                features = {(a, self.value(a, value)) for a, value in pairs}
+                items += [feature for _, feature in sorted(features)]
+                ends.append(self.items.n + len(items))
+        self.items.extend(items)
         return np.column_stack([ends[:-1], ends[1:]]).astype(np.float64)

@@ -27,9 +27,7 @@ class Blocks(NamedTuple):
 
 def blocks_of(n: int, edges: Edges, most: int = MOST) -> Blocks:
     """Blocks of n observations, of which none has more than ``most``."""
-    ones = np.ones(len(edges.first), np.int8)
-    graph = coo_matrix((ones, (edges.first, edges.second)), shape=(n, n))
-    component = connected_components(graph, directed=False)[1]
+    component = component_of(n, edges)
     large = np.bincount(component, minlength=1) > most
     of_large = np.flatnonzero(large[component[edges.first]])
     root = firsts(component)
@@ -40,6 +38,15 @@ def blocks_of(n: int, edges: Edges, most: int = MOST) -> Blocks:
     joins(root, sizes, edges.first[order], edges.second[order], most)
     apart = root[edges.first] != root[edges.second]
     return Blocks(root, np.flatnonzero(apart))
+
+
+def component_of(n: int, edges: Edges) -> Integers:
+    """Of each of n observations, which connected component it is in."""
+    ones = np.ones(len(edges.first), np.int8)
+    found: Integers = connected_components(
+        coo_matrix((ones, (edges.first, edges.second)), shape=(n, n)), directed=False
+    )[1]
+    return found
 
 
 def firsts(labels: Integers) -> Integers:

@@ -84,23 +84,31 @@ def plan(engine: Any, encoded: Floats, keys: Keys, log_alpha: float, workers: in
     return Plan(linked, blocks_of(n, linked))
 
 
-def state_of(engine: Any, found: Packed, encoded: Floats, keys: Keys, alphas: tuple[Integers, Floats]) -> Any:
-    """A state with these subproblems and observations, for which α has been learnt."""
+def state_of(
+    engine: Any,
+    found: Packed,
+    encoded: Floats,
+    keys: Keys,
+    alphas: tuple[Integers, Floats],
+    statistics: bool = True,
+) -> Any:
+    """A state with these subproblems and observations, for which α is learnt; with ``statistics`` or without."""
     _, _, settings, _, random, _ = dismantle(engine.state)
     options, (starts, codes) = Settings(*settings.tolist()), keys
     packed: dict[str, Array] = found._asdict() | {
         "data": encoded,
         "shapes": np.column_stack([np.arange(len(found.shapes)), found.shapes]),
         "free_slots": np.empty(0, np.int64),
-        "statistics": np.zeros((len(found.scores), engine.scorer.width)),
+        "statistics": np.zeros((len(found.scores), engine.scorer.width if statistics else 0)),
         "key_counts": np.diff(starts),
         "keys": codes,
     }
-    empty = dismantle(engine.state)[0][4][0]
+    empty = dismantle(engine.state)[0][4][0, : packed["statistics"].shape[1]]
     constraints = shared_of(engine.state)[1]
     marks, log_alphas = alphas
     state = unpack(packed, empty, 0, options, float(log_alphas[-1]), int(random), constraints)
     if options.learn_alpha:
         learn_alpha_at(state, engine.size, engine.belief, int(marks[-1]) or len(encoded), ROUNDS)
-    rebuild_rows(state, engine.family, np.arange(len(found.shapes)))
+    if statistics:
+        rebuild_rows(state, engine.family, np.arange(len(found.shapes)))
     return state

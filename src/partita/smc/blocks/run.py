@@ -19,7 +19,7 @@ from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Floats, Integers
 from partita.smc.moves.concentration import change_alpha
 from partita.smc.moves.replay import empty
-from partita.smc.state.index import longer
+from partita.smc.state.index import empty_index, longer
 from partita.smc.state.state import Settings, dismantle, doubled
 from partita.smc.steps.step import DONE, stream
 
@@ -214,15 +214,12 @@ def put_on(stage, task, first, end):
     for k in range(n):
         count += task.starts[task.members[first + k] + 1] - task.starts[task.members[first + k]]
     index.starts, index.keys = longer(index.starts, n + 1), longer(index.keys, count)
-    index.owner, index.earlier = longer(index.owner, count), longer(index.earlier, count)
-    index.n_distinct, index.starts[0] = 0, 0
-    for k in range(index.heads.shape[0]):
-        index.heads[k], index.counts[k] = -1, 0
+    empty_index(index)
     at = np.int64(0)
     for k in range(n):
         x = task.members[first + k]
         for p in range(task.starts[x], task.starts[x + 1]):
-            index.keys[at], index.owner[at] = task.keys[p], k
+            index.keys[at] = task.keys[p]
             at += 1
         index.starts[k + 1] = at
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from partita._core.kernel import inner, kernel, shared
 from partita._core.sorting import descending
-from partita.smc.state.index import insert, slot
+from partita.smc.state.index import COUNT, FIRST, insert, slot
 from partita.smc.state.state import n_present
 
 BUDGET = 1000  # observations that a look-up visits at most
@@ -38,23 +38,22 @@ def meet_all(state):
 @inner
 def meet_keys(state, keys, first, last):
     """Make the subproblems of observations that share ``keys[first:last]`` candidates."""
-    index, n = state.index, last - first
-    heads, rarity = np.empty(n, np.int64), np.empty(n)
+    table, owners, n = state.index.table, state.index.owners, last - first
+    rows, rarity = np.empty(n, np.int64), np.empty(n)
     for k in range(n):
-        at = slot(index.heads, index.keys, keys[first + k])
-        heads[k] = index.heads[at] if index.counts[at] > 0 else -1
-        rarity[k] = -index.counts[at]
-    met, met_at, left, count = state.met, state.met_at, BUDGET, np.int64(0)
+        rows[k] = slot(table, keys[first + k])
+        rarity[k] = -table[rows[k], COUNT]
+    observations, blocks, met, met_at = state.observations, state.blocks, state.met, state.met_at
+    left, count = BUDGET, np.int64(0)
     found, latest, shared = np.empty(BUDGET), np.empty(BUDGET, np.int64), np.empty(BUDGET)
     state.tick += 1
     for k in descending(rarity, n):
-        p = heads[k]
-        worth = math.log((n_present(state) + 1.0) / max(-rarity[k], 1.0))
-        while p >= 0 and left > 0:
-            left -= 1
-            block = state.observations[index.owner[p]].block
+        begin, times = table[rows[k], FIRST], table[rows[k], COUNT]
+        worth = math.log((n_present(state) + 1.0) / max(times, 1.0))
+        for at in range(begin + times - 1, max(begin, begin + times - left) - 1, -1):
+            block = observations[owners[at]].block
             if block >= 0:  # it has not been taken out
-                s = state.blocks[block].subproblem
+                s = blocks[block].subproblem
                 if met[s] != state.tick:
                     met[s], met_at[s] = state.tick, count
                     found[count], latest[count], shared[count] = -s, -1, 0.0
@@ -62,7 +61,7 @@ def meet_keys(state, keys, first, last):
                 if latest[met_at[s]] != k:
                     latest[met_at[s]] = k
                     shared[met_at[s]] += worth
-            p = index.earlier[p]
+        left = max(left - times, 0)
     keep_most_shared(state, found, shared, count)
 
 

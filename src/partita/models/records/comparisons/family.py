@@ -61,15 +61,14 @@ SAME, ALIKE, NEAR, OTHERS = range(
 VALUES, PRESENT = range(2)  # what is counted of an attribute
 MENTIONS = np.int64(1)  # the feature that counts attributes mentioned, in all
 UNHEARD = -1.0  # expected of an attribute that none has mentioned: that some do now is no evidence
-VALUE, TOTAL = range(2)  # kinds of features
+NOBODY = -1  # owner of a feature that is no value
 
 
 class ComparisonFamily(NamedTuple):
     """What the kernels need to know of a record model, its vocabulary and its tables."""
 
     items: Integers  # values of the observations, one observation after the other
-    kind: Integers  # of each feature: VALUE or TOTAL
-    owner: Integers  # of each feature: its attribute
+    owner: Integers  # of each feature: the attribute that it is a value of, or NOBODY
     rank: Integers  # of each value: where it comes in the order of computation, by what it says
     number: Floats  # of each value: the number that it is, for NEAR and OTHERS
     first: Integers  # of each value: where its parts begin
@@ -92,7 +91,6 @@ class ComparisonFamily(NamedTuple):
 INTEGERS, FLOATS = types.int64[::1], types.float64[::1]
 OF_FIELDS = {
     "items": INTEGERS,
-    "kind": INTEGERS,
     "owner": INTEGERS,
     "rank": INTEGERS,
     "number": FLOATS,

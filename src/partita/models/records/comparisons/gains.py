@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner, shared
+from partita._core.kernel import inner, shared
+from partita._core.lent import lent
 from partita.models.records.comparisons.family import OTHERS, VALUES
 from partita.models.records.comparisons.presence import presence_gain
 from partita.models.records.comparisons.values import (
@@ -23,18 +24,19 @@ from partita.models.records.tables import CAPACITY, LOG_SIZE, SIZE, START, count
 def own_gain(family, start, capacity, first, last, a):
     """What an observation adds to an attribute that has a kernel of its own."""
     n = choose(family, start, capacity, first, last, a)
-    chosen, number = borrowed(family.tables.chosen), borrowed(family.number)
+    chosen, number = family.tables.chosen, family.number
     return others_gain(family.others, family.measure[a] - OTHERS, chosen, number, n)
 
 
 @shared
 def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
+    family, statistics = lent(family), lent(statistics)
     tables = family.tables
     n_groups = prepare(family, int(data[x, 0]), int(data[x, 1]))
-    groups, totals, presence = borrowed(tables.groups), borrowed(family.totals), borrowed(family.presence)
-    pool, sums = borrowed(tables.pool), borrowed(tables.sums)
-    strength, measure = borrowed(family.strength), borrowed(family.measure)
+    groups, totals, presence = tables.groups, family.totals, family.presence
+    pool, sums = tables.pool, tables.sums
+    strength, measure = family.strength, family.measure
     for k in range(first, last):
         c = ids[k]
         start, capacity = np.int64(statistics[c, START]), np.int64(statistics[c, CAPACITY])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner, kernel
+from partita._core.kernel import inner, kernel
 from partita.models.records.comparisons.family import ALIKE, BOUNDS, LINKED, NEAR
 from partita.models.records.tables import place
 
@@ -25,14 +25,11 @@ def cosine(grams, weights, v, v_end, w, w_end):
     """The cosine of the angle between two lists of weighted parts."""
     total = 0.0
     while v < v_end and w < w_end:
-        if grams[v] < grams[w]:
-            v += 1
-        elif grams[v] > grams[w]:
-            w += 1
-        else:
+        first, second = grams[v], grams[w]
+        if first == second:
             total += weights[v] * weights[w]
-            v += 1
-            w += 1
+        v += first <= second  # without a branch, for which comes first is anybody's guess
+        w += second <= first
     return total
 
 
@@ -41,8 +38,8 @@ def level(family, a, v, w):
     """How alike two different values of an attribute are."""
     measure = family.measure[a]
     if measure == ALIKE:
-        first, last = borrowed(family.first), borrowed(family.last)
-        grams, weights = borrowed(family.grams), borrowed(family.weights)
+        first, last = family.first, family.last
+        grams, weights = family.grams, family.weights
         return level_of(cosine(grams, weights, first[v], last[v], first[w], last[w]))
     if measure == NEAR:
         return level_of(1.0 - abs(family.number[v] - family.number[w]) / family.scale[a])
@@ -65,22 +62,25 @@ def remembered(near, v, w):
 
 
 @kernel
-def level_counts(starts, holders, weights, own_grams, own_weights, totals, counts):
-    """Count at which levels a text is alike to others, of which each part lists those that have it.
+def level_counts(starts, holders, weights, n, own, counts):
+    """Count at which levels texts, a row each, are alike to n others, of which each part lists those that have it.
 
-    ``starts`` is where the list of each part begins in ``holders`` and ``weights``; ``totals`` is working memory, 0.
+    ``starts`` is where the list of each part begins in ``holders`` and ``weights``.
     """
-    for k in range(own_grams.shape[0]):
-        if own_grams[k] + 1 < starts.shape[0]:
-            for at in range(starts[own_grams[k]], starts[own_grams[k] + 1]):
-                totals[holders[at]] += weights[at] * own_weights[k]
-    for i in range(totals.shape[0]):
-        counts[level_of(totals[i])] += 1.0
-        totals[i] = 0.0
+    totals = np.zeros(n)
+    for text in range(counts.shape[0]):
+        for k in range(own.first[text], own.last[text]):
+            if own.grams[k] + 1 < starts.shape[0]:
+                for at in range(starts[own.grams[k]], starts[own.grams[k] + 1]):
+                    totals[holders[at]] += weights[at] * own.weights[k]
+        for i in range(n):
+            counts[text, level_of(totals[i])] += 1.0
+            totals[i] = 0.0
 
 
 @kernel
 def nearness_counts(numbers, own, scale, counts):
-    """Count at which levels a number is alike to others."""
-    for k in range(numbers.shape[0]):
-        counts[level_of(1.0 - abs(numbers[k] - own) / scale)] += 1.0
+    """Count at which levels numbers, a row each, are alike to others."""
+    for row in range(own.shape[0]):
+        for k in range(numbers.shape[0]):
+            counts[row, level_of(1.0 - abs(numbers[k] - own[row]) / scale)] += 1.0

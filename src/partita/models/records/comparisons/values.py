@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numba.extending import overload
 
-from partita._core.kernel import INNER, borrowed, inner
-from partita.models.records.comparisons.family import LEVELS, LINKED, VALUE
+from partita._core.kernel import INNER, inner
+from partita.models.records.comparisons.family import LEVELS, LINKED
 from partita.models.records.comparisons.similarity import affinity_of, level, remembered
 from partita.models.records.tables import COUNT
 from partita.models.registry import FAMILIES
@@ -21,9 +21,7 @@ ENDS = 4  # of a group: where its values end in ``found``
 
 @inner
 def grown_to(array, n):
-    """The array itself where it is long enough, else one that is, with the same contents."""
-    if array.shape[0] >= n:
-        return array
+    """A longer array with the same contents."""
     result = np.empty((2 * n, array.shape[1]), np.int64)
     for i in range(array.shape[0]):
         for j in range(array.shape[1]):
@@ -35,7 +33,8 @@ def grown_to(array, n):
 def make_room(family, n):
     """Have room for n groups, and for the group of each attribute."""
     tables, n_attributes = family.tables, family.totals.shape[0]
-    tables.groups = grown_to(tables.groups, n)
+    if tables.groups.shape[0] < n:
+        tables.groups = grown_to(tables.groups, n)
     if tables.group_of.shape[0] < n_attributes:
         tables.group_of = np.full(n_attributes, -1, np.int64)
 
@@ -44,8 +43,8 @@ def make_room(family, n):
 def prepare(family, start, end):
     """List what an observation says of each attribute: attribute and range of items; returns the number of groups."""
     make_room(family, end - start + 1)
-    items, owner = borrowed(family.items), borrowed(family.owner)
-    groups, group_of = borrowed(family.tables.groups), borrowed(family.tables.group_of)
+    items, owner = family.items, family.owner
+    groups, group_of = family.tables.groups, family.tables.group_of
     n = np.int64(0)
     for k in range(start, end):
         a = owner[items[k]]
@@ -60,7 +59,7 @@ def prepare(family, start, end):
 @inner
 def forget(family, n_groups):
     """Forget what :func:`prepare` has noted."""
-    groups, group_of = borrowed(family.tables.groups), borrowed(family.tables.group_of)
+    groups, group_of = family.tables.groups, family.tables.group_of
     for g in range(n_groups):
         group_of[groups[g, 0]] = -1
 
@@ -72,36 +71,40 @@ def gather(family, start, capacity, n_groups):
     Where a group's values end is noted beside it, in ``groups``.
     """
     tables = family.tables
-    tables.found = grown_to(tables.found, capacity + 1)
-    pool, owner, kind = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind)
-    rank, found, groups = borrowed(family.rank), borrowed(tables.found), borrowed(tables.groups)
-    group_of = borrowed(tables.group_of)
+    if tables.found.shape[0] <= 2 * capacity:
+        tables.found = grown_to(tables.found, 2 * capacity + 1)
+    pool, owner, found = tables.pool, family.owner, tables.found
+    groups, group_of = tables.groups, tables.group_of
     for g in range(n_groups):
         groups[g, ENDS] = 0
-    for k in range(start, start + capacity):
-        v = pool[k] >> 32
-        if pool[k] & COUNT and kind[v] == VALUE and group_of[owner[v]] >= 0:
-            groups[group_of[owner[v]], ENDS] += 1
+    n = capacity
+    for k in range(start, start + capacity):  # behind where they will be, as they come
+        v, count = pool[k] >> 32, pool[k] & COUNT
+        if count and owner[v] >= 0 and group_of[owner[v]] >= 0:
+            found[n, 0], found[n, 1], found[n, 2] = group_of[owner[v]], v, count
+            groups[found[n, 0], ENDS] += 1
+            n += 1
     begin = np.int64(0)
     for g in range(n_groups):  # for now where they begin; each value moves it on by one
-        n = groups[g, ENDS]
-        groups[g, ENDS] = begin
-        begin += n
-    for k in range(start, start + capacity):
-        v, count = pool[k] >> 32, pool[k] & COUNT
-        if count and kind[v] == VALUE and group_of[owner[v]] >= 0:
-            at = groups[group_of[owner[v]], ENDS]
-            found[at, 0], found[at, 1], found[at, 2] = rank[v], v, count
-            groups[group_of[owner[v]], ENDS] += 1
+        begin, groups[g, ENDS] = begin + groups[g, ENDS], begin
+    for k in range(capacity, n):
+        g = found[k, 0]
+        at = groups[g, ENDS]
+        found[at, 1], found[at, 2] = found[k, 1], found[k, 2]
+        groups[g, ENDS] += 1
     begin = np.int64(0)
     for g in range(n_groups):
-        sort_by_rank(found, begin, groups[g, ENDS])
+        if groups[g, ENDS] > begin + 1:
+            sort_by_rank(family, begin, groups[g, ENDS])
         begin = groups[g, ENDS]
 
 
 @inner
-def sort_by_rank(found, begin, end):
+def sort_by_rank(family, begin, end):
     """Sort rows of ``found`` by rank and number, by Shell's method."""
+    found, rank = family.tables.found, family.rank
+    for k in range(begin, end):
+        found[k, 0] = rank[found[k, 1]]
     gap = np.int64(1)
     while 3 * gap < end - begin:
         gap = 3 * gap + 1
@@ -125,10 +128,11 @@ def with_items(family, at, g, first, last):
     ``found`` has those of the group from ``at`` on. Returns where it has those of the next group, and how many are in
     ``chosen``.
     """
-    tables, items, rank = family.tables, borrowed(family.items), borrowed(family.rank)
+    tables, items, rank = family.tables, family.items, family.rank
     end = tables.groups[g, ENDS]
-    tables.chosen = grown_to(tables.chosen, end - at + last - first + 1)
-    found, chosen, m = borrowed(tables.found), borrowed(tables.chosen), np.int64(0)
+    if tables.chosen.shape[0] <= end - at + last - first:
+        tables.chosen = grown_to(tables.chosen, end - at + last - first + 1)
+    found, chosen, m = tables.found, tables.chosen, np.int64(0)
     for k in range(at, end):
         chosen[m, 0], chosen[m, 1] = found[k, 1], found[k, 2]
         m += 1
@@ -161,7 +165,7 @@ def evidence(family, a, m):
     bound from below, so that clusters into which everything has fallen end neither the day nor the evidence.
     """
     tables, q = family.tables, family.sharpness
-    chosen, log_u, near = borrowed(tables.chosen), borrowed(family.log_u), borrowed(tables.near)
+    chosen, log_u, near = tables.chosen, family.log_u, tables.near
     n = np.int64(0)
     for i in range(m):
         n += chosen[i, 1]
@@ -172,7 +176,7 @@ def evidence(family, a, m):
         return (n - 1.0) * (said if q == LINKED else math.log(said) / q)
     if tables.joined.shape[0] < m:
         tables.joined, tables.reach = np.empty((2 * m, 2 * m)), np.empty(2 * m)
-    joined, reach = borrowed(tables.joined), borrowed(tables.reach)
+    joined, reach = tables.joined, tables.reach
     for i in range(m):
         v, count = chosen[i, 0], chosen[i, 1]
         joined[i, i] = affinity_of(family, log_u, a, EQUAL, v, v) if count > 1 else 1.0
@@ -287,13 +291,14 @@ def mean_log(joined, chosen, m, n):
 @inner
 def choose(family, start, capacity, first, last, a):
     """List a table's values of an attribute without and with an observation, in ``chosen``; returns how many."""
-    tables, items = family.tables, borrowed(family.items)
-    tables.chosen = grown_to(tables.chosen, capacity + last - first + 1)
-    pool, owner, kind = borrowed(tables.pool), borrowed(family.owner), borrowed(family.kind)
-    chosen, n = borrowed(tables.chosen), np.int64(0)
+    tables, items = family.tables, family.items
+    if tables.chosen.shape[0] <= capacity + last - first:
+        tables.chosen = grown_to(tables.chosen, capacity + last - first + 1)
+    pool, owner = tables.pool, family.owner
+    chosen, n = tables.chosen, np.int64(0)
     for k in range(start, start + capacity):
         w, count = pool[k] >> 32, pool[k] & COUNT
-        if count > 0 and kind[w] == VALUE and owner[w] == a:
+        if count > 0 and owner[w] == a:
             chosen[n, 0], chosen[n, 1], chosen[n, 2] = w, count, count
             n += 1
     for k in range(first, last):
@@ -304,7 +309,7 @@ def choose(family, start, capacity, first, last, a):
             chosen[n, 0], chosen[n, 1], chosen[n, 2] = items[k], 0, 0
             n += 1
         chosen[i, 2] += 1
-    in_order(chosen, borrowed(family.rank), n)
+    in_order(chosen, family.rank, n)
     return n
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partita._core.hashing import code_of
-from partita._core.typing import Array, Floats
+from partita._core.typing import Array, Floats, Integers
 from partita.models.records.comparisons.family import (
     ALIKE,
     LEVELS,
     NEAR,
+    NOBODY,
     OTHERS,
     SAME,
-    TOTAL,
-    VALUE,
     ComparisonFamily,
 )
 from partita.models.records.comparisons.similarity import level_counts, nearness_counts
@@ -37,17 +37,18 @@ class ComparedValues(Numbered):
     def __init__(self, attributes: list[Any], presence: Array, sharpness: float, crowding: float) -> None:
         super().__init__(attributes)
         self.sharpness, self.crowding = sharpness, crowding
-        self.kind, self.owner = Growing(np.int64, 1), Growing(np.int64, 1)
+        self.owner = Growing(np.int64, 1)
         self.rank, self.numbers = Growing(np.int64, 1), Growing(np.float64, 1)
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
         self.grams, self.weights = Growing(np.int64), Growing(np.float64)
         self.log_u = Growing(np.float64, LEVELS)
+        self.new: list[list[tuple[int, str]]] = [
+            [] for _ in attributes
+        ]  # values that :meth:`compare_new` waits for
         self.ids: list[dict[str, int]] = [{} for _ in attributes]
         self.parts: list[dict[str, int]] = [{} for _ in attributes]
-        self._new(TOTAL, 0)  # of mentions
-        self.totals = np.array(
-            [[self._new(TOTAL, a) for _ in range(2)] for a in range(len(attributes))], np.int64
-        )
+        self._new(NOBODY)  # of mentions
+        self.totals = np.array([[self._new(NOBODY) for _ in range(2)] for _ in attributes], np.int64)
         self.totals = self.totals.reshape(-1, 2)
         self.presence = presence
         self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(
@@ -65,16 +66,15 @@ class ComparedValues(Numbered):
                 self.others += (attribute.family(),)
         self.references = [References(self, a) for a in range(len(attributes))]
 
-    def _new(self, kind: int, owner: int, number: float = 0.0, rank: int = 0) -> int:
-        self.kind.append(kind)
+    def _new(self, owner: int, number: float = 0.0, rank: int = 0) -> int:
         self.rank.append(rank)
         self.owner.append(owner)
         self.numbers.append(number)
         self.first.append(self.grams.n)
         self.last.append(self.grams.n)
-        if kind == TOTAL:
+        if owner == NOBODY:
             self.log_u.extend(np.zeros(LEVELS))
-        return self.kind.n - 1
+        return self.owner.n - 1
 
     def vector(self, a: int, value: str) -> tuple[Any, Floats]:
         """The numbers of a value's parts, ascending, and what each counts, in whole steps."""
@@ -92,9 +92,7 @@ class ComparedValues(Numbered):
         if known is not None:
             return known
         attribute = self.attributes[a]
-        feature = self._new(
-            VALUE, a, attribute.number(value), code_of(value.encode("utf-8", "surrogatepass"))
-        )
+        feature = self._new(a, attribute.number(value), code_of(value.encode("utf-8", "surrogatepass")))
         self.ids[a][value] = feature
         grams, weights = (
             self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
@@ -102,16 +100,31 @@ class ComparedValues(Numbered):
         self.grams.extend(grams)
         self.weights.extend(weights)
         self.last.array[feature] = self.grams.n
-        log_u = np.log(self.references[a].shares(value, attribute.number(value), grams, weights))
-        leave_out(log_u, attribute.neutral)
-        self.log_u.extend(log_u)
+        self.log_u.extend(np.zeros(LEVELS))
+        self.new[a].append((feature, value))
         return feature
+
+    def compare_new(self) -> None:
+        """Find how often other entities are alike to values that are new; all at once, for each call is dear."""
+        log_u = self.log_u.used.reshape(-1, LEVELS)
+        for a, new in enumerate(self.new):
+            if not new:
+                continue
+            features = np.array([feature for feature, _ in new])
+            parts = Parts(
+                self.grams.used, self.weights.used, self.first.used[features], self.last.used[features]
+            )
+            values, numbers = [value for _, value in new], self.numbers.used[features]
+            found = np.log(self.references[a].shares(values, numbers, parts))
+            leave_out(found, self.attributes[a].neutral)
+            log_u[features] = found
+            new.clear()
 
     def family(self, tables: Any = None) -> ComparisonFamily:
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
+        self.compare_new()
         return ComparisonFamily(
             items=self.items.used,
-            kind=self.kind.used,
             owner=self.owner.used,
             rank=self.rank.used,
             number=self.numbers.used,
@@ -139,8 +152,8 @@ def leave_out(log_shares: Floats, n: int) -> None:
     Were these left as they are, strangers would look alike on average: the levels that tell them apart are gone.
     """
     if n:
-        log_shares[n:] -= np.log(np.exp(log_shares[n:]).sum())
-        log_shares[:n] = 0.0
+        log_shares[..., n:] -= np.log(np.exp(log_shares[..., n:]).sum(axis=-1, keepdims=True))
+        log_shares[..., :n] = 0.0
 
 
 def discount_of(holders: Floats) -> float:
@@ -170,14 +183,29 @@ def shares_of(counts: Floats, overall: Floats) -> Floats:
     return found
 
 
-def by_part(vectors: list[tuple[Any, Floats]]) -> tuple[Any, Any, Floats]:
+class Parts(NamedTuple):
+    """The parts of texts: of each text a range of these arrays."""
+
+    grams: Integers
+    weights: Floats
+    first: Integers
+    last: Integers
+
+
+def parts_of(vectors: list[tuple[Any, Floats]]) -> Parts:
+    """The parts of texts, given one by one."""
+    ends = np.cumsum([0] + [len(grams) for grams, _ in vectors])
+    grams = np.concatenate([np.empty(0, np.int64), *(grams for grams, _ in vectors)])
+    weights = np.concatenate([np.empty(0), *(weights for _, weights in vectors)])
+    return Parts(grams, weights, ends[:-1], ends[1:])
+
+
+def by_part(parts: Parts) -> tuple[Any, Any, Floats]:
     """Of each part of texts: where its list of those that have it begins; these lists, and what it counts in each."""
-    grams = np.concatenate([grams for grams, _ in vectors]) if vectors else np.empty(0, np.int64)
-    weights = np.concatenate([weights for _, weights in vectors]) if vectors else np.empty(0)
-    texts = np.repeat(np.arange(len(vectors)), [len(grams) for grams, _ in vectors])
-    order = np.argsort(grams, kind="stable")
-    starts = np.searchsorted(grams[order], np.arange(int(grams.max(initial=-1)) + 2))
-    return starts, texts[order], weights[order]
+    texts = np.repeat(np.arange(len(parts.first)), parts.last - parts.first)
+    order = np.argsort(parts.grams, kind="stable")
+    starts = np.searchsorted(parts.grams[order], np.arange(int(parts.grams.max(initial=-1)) + 2))
+    return starts, texts[order], parts.weights[order]
 
 
 class References:
@@ -197,41 +225,38 @@ class References:
         self.n, self.given = len(given), Counter(given)
         self.numbers = np.array([attribute.number(value) for value in given], np.float64)
         vectors = [vocabulary.vector(a, value) for value in given] if self.measure == ALIKE else []
-        self.starts, self.of, self.weights = by_part(vectors)
-        self.totals = np.zeros(self.n)
+        parts = parts_of(vectors)
+        self.starts, self.of, self.weights = by_part(parts)
         self.overall = UNKNOWN
         if self.n > 1:
-            total = np.zeros(LEVELS)
-            nothing = (np.empty(0, np.int64), np.empty(0))
-            for k, value in enumerate(given):
-                grams, weights = vectors[k] if vectors else nothing
-                total += self.counts(value, self.numbers[k], grams, weights, itself=1.0)
+            total = self.counts(given, self.numbers, parts, itself=1.0).sum(axis=0)
             self.overall = (total + UNKNOWN) / (total.sum() + 1.0)
 
-    def counts(self, value: str, number: float, grams: Any, weights: Floats, itself: float = 0.0) -> Floats:
+    def counts(self, values: Sequence[str], numbers: Floats, parts: Parts, itself: float = 0.0) -> Floats:
         """How many references are alike to each degree, but for those of the same entity, and for itself if it is one.
 
         Equal are those of the very same value: texts with the same words in another order are as alike as can be.
         """
-        found, same = np.zeros(LEVELS), float(self.given[value])
+        found = np.zeros((len(values), LEVELS))
+        same = np.array([float(self.given[value]) for value in values])
         if self.measure == ALIKE:
-            level_counts(self.starts, self.of, self.weights, grams, weights, self.totals, found)
+            level_counts(self.starts, self.of, self.weights, self.n, parts, found)
         elif self.measure == NEAR:
-            nearness_counts(self.numbers, number, self.scale, found)
+            nearness_counts(self.numbers, numbers, self.scale, found)
         elif self.measure == SAME:
-            found[0] = self.n
-        found[0 if self.measure == SAME else LEVELS - 2] -= same
-        found[-1] += same - itself
+            found[:, 0] = self.n
+        found[:, 0 if self.measure == SAME else LEVELS - 2] -= same
+        found[:, -1] += same - itself
         strangers: Floats = np.maximum(found - self.kin, 0.0)
         return strangers
 
-    def shares(self, value: str, number: float, grams: Any, weights: Floats) -> Floats:
-        """u of a value, by level."""
+    def shares(self, values: Sequence[str], numbers: Floats, parts: Parts) -> Floats:
+        """u of values, by level."""
         if self.by_chance:
-            return np.array(self.by_chance)
-        found = self.counts(value, number, grams, weights) if self.n else np.zeros(LEVELS)
+            return np.tile(self.by_chance, (len(values), 1))
+        found = self.counts(values, numbers, parts) if self.n else np.zeros((len(values), LEVELS))
         shares = shares_of(found, self.overall)
         if self.entities > 0.0:
-            others = self.holders.get(value, 0.0) - 1.0
-            shares[-1] = equal_by_chance(others, self.discount, self.entities)
+            others = np.array([self.holders.get(value, 0.0) for value in values]) - 1.0
+            shares[:, -1] = equal_by_chance(others, self.discount, self.entities)
         return shares

@@ -66,20 +66,14 @@ class Text(Attribute):
 
     @cached_property
     def _rarity(self) -> dict[str, float]:
-        """What trigrams count, where they have been asked for."""
-        return {}
-
-    def _worth(self, part: str) -> float:
-        """What a trigram counts: the more, the fewer values have it."""
-        if part not in self._rarity:
-            holders, n = self._holders
-            self._rarity[part] = 1.0 + math.log((1.0 + n) / (1.0 + holders[part]))
-        return self._rarity[part]
+        """What each trigram of the corpus counts; "" is one that it has not."""
+        holders, n = self._holders
+        return {part: 1.0 + math.log((1.0 + n) / (1.0 + own)) for part, own in {**holders, "": 0}.items()}
 
     def vector(self, value: str) -> dict[str, float]:
-        weights = {
-            part: (1.0 + math.log(times)) * self._worth(part) for part, times in trigrams(value).items()
-        }
+        rarity, found = self._rarity, trigrams(value)
+        other = rarity[""]
+        weights = {part: (1.0 + math.log(times)) * rarity.get(part, other) for part, times in found.items()}
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         return {part: weight / length for part, weight in weights.items()}
 

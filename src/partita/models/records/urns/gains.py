@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner, shared
+from partita._core.kernel import inner, shared
+from partita._core.lent import lent
 from partita.models.records.tables import CAPACITY, LOG_SIZE, START, count_of
 from partita.models.records.urns.family import CONTEXT, CONTEXT_BEFORE, LETTER, LETTER_BEFORE
 
@@ -32,8 +33,8 @@ def text_gain(pool, tokens, base, start, capacity, first, last):
 @shared
 def gains(family, statistics, ids, first, last, data, x, out):
     """log|c| + log p(x|c) of each of many clusters."""
-    tokens, starts, base = borrowed(family.tokens), borrowed(family.starts), borrowed(family.base)
-    pool = borrowed(family.tables.pool)
+    tokens, starts, base = lent(family.tokens), lent(family.starts), lent(family.base)
+    pool = lent(family.tables.pool)
     first_text, last_text = int(data[x, 0]), int(data[x, 1])
     for k in range(first, last):
         c = ids[k]

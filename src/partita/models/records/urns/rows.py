@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from partita._core.kernel import borrowed, inner, shared
+from partita._core.kernel import inner, shared
+from partita._core.lent import lent
 from partita.models.records.tables import CAPACITY, COUNT, LOG_SIZE, SIZE, START, USED, add, copy_table
 from partita.models.records.urns.family import CONTEXT, LETTER
 
@@ -27,10 +28,10 @@ def write_size(statistics, c, size):
 @shared
 def shift(family, statistics, child, parent, size, data, x, by):
     """Row of ``child``, of so many members: that of ``parent`` with ``x`` added or taken out."""
-    tokens, starts = borrowed(family.tokens), borrowed(family.starts)
+    tokens, starts = lent(family.tokens), lent(family.starts)
     first, last = starts[int(data[x, 0])], starts[int(data[x, 1])]
     copy_table(family.tables, statistics, child, parent, 2 * (last - first) if by > 0 else np.int64(0))
-    pool = borrowed(family.tables.pool)
+    pool = lent(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
     used = np.int64(0)
     for t in range(first, last):
@@ -59,7 +60,7 @@ def join(family, statistics, child, first, second, size_first, size_second, d):
     if child == second:
         first, second = second, first
     copy_table(family.tables, statistics, child, first, np.int64(statistics[second, USED]))
-    pool = borrowed(family.tables.pool)
+    pool = lent(family.tables.pool)
     start, capacity = np.int64(statistics[child, START]), np.int64(statistics[child, CAPACITY])
     used, low = np.int64(0), np.int64(statistics[second, START])
     for k in range(low, low + np.int64(statistics[second, CAPACITY])):

@@ -1,0 +1,256 @@
+"""A run: learn, plan, cluster in shards, and put together what comes of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partita._core.checks import choice, whole, workers
+from partita._core.progress import Report as Watcher
+from partita._core.progress import unreported
+from partita._core.typing import Floats, Integers
+from partita.bulk.local import Local
+from partita.bulk.report import Clock, Report, described, divided, largest_blocks
+from partita.bulk.shards import Shard, in_order, shards_of
+from partita.bulk.work import Work
+from partita.models.records.fragments import check_fragment, is_missing, rows_of
+from partita.models.records.record import Record
+from partita.smc.blocks.components import blocks_of, component_of
+from partita.smc.blocks.fit import alphas_of, state_of
+from partita.smc.blocks.run import Packed
+from partita.smc.engine import Engine
+from partita.smc.files.packing import live_slots
+from partita.smc.reading.best import best_clustering
+from partita.smc.sampler import ODDS
+from partita.smc.state.access import progress
+from partita.smc.state.state import Settings
+
+SAMPLE = 50_000  # records, at most, that the model is learnt from
+PARTICLES = 20
+DIGITS = 12  # of a probability that are kept
+ENGINES = {"local": 0, "spark": 1}
+
+
+@dataclass
+class Entities:
+    """What a run has found.
+
+    Attributes
+    ----------
+    ids : list of str
+        Of each record its id, or its row, counted from 0.
+    cluster : int array
+        Of each record its entity, numbered in order of first appearance.
+    probability : float array
+        Of each record the probability that it belongs there: the mean, over the entity's other records, of the
+        probability that the two are together.
+    report : Report
+    """
+
+    ids: list[str]
+    cluster: Integers
+    probability: Floats
+    report: Report
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row for each record, with the columns ``unique_id``, ``cluster_id`` and ``match_probability``."""
+        columns = self.ids, self.cluster.tolist(), self.probability.tolist()
+        for id, cluster, probability in zip(*columns, strict=True):
+            yield {"unique_id": id, "cluster_id": cluster, "match_probability": probability}
+
+
+def cluster(
+    records: Any,
+    *,
+    id: str | None = "id",
+    schema: Record | str | None = None,
+    engine: str = "local",
+    shards: int | None = None,
+    seed: int = 0,
+    n_particles: int = PARTICLES,
+    n_jobs: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    progress: Watcher = unreported,
+) -> Entities:
+    """Cluster many records at once; the answer is the same for any number of shards, workers and machines.
+
+    Parameters
+    ----------
+    records : iterable of mappings, DataFrame or table
+        They are read once.
+    id : str, optional
+        The field that holds a record's id, which is no evidence; where there is none, its row is, counted from 0.
+    schema : Record or str, optional
+        Which attributes there are, or that as TOML; inferred unless given.
+    engine : "local" or "spark"
+        All cores of this machine, or a session of Spark.
+    shards : int, optional
+        How many; of 25,000 records each unless given.
+    seed : int
+    n_particles : int
+        Clusterings kept of each subproblem.
+    n_jobs : int, optional
+        How many threads; one for each core unless given.
+    work : path, optional
+        A directory for what has been done so far, which stays: a run that finds what another with the same records and
+        options has left there goes on. Unless given there is none, and nothing stays.
+    progress : callable
+        Told what is going on, how much of it is done, and of how much.
+
+    Examples
+    --------
+    >>> from partita import bulk
+    >>> people = [{"id": k, "name": ["Ada Lovelace", "Charles Babbage"][k % 2], "born": [1815, 1791][k % 2]}
+    ...           for k in range(6)]
+    >>> bulk.cluster(people).cluster
+    array([0, 1, 0, 1, 0, 1])
+    """
+    choice("engine", engine, ENGINES)
+    whole("seed", seed, 0)
+    whole("n_particles", n_particles, 1)
+    if shards is not None:
+        whole("shards", shards, 1)
+    n_workers = workers(-1 if n_jobs is None else n_jobs)
+    model = Record.from_toml(schema) if isinstance(schema, str) else schema
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="partita-") as path:
+            return Run(Work(path), model, seed, n_particles, n_workers, progress).entities(
+                records, id, shards
+            )
+    return Run(Work(work), model, seed, n_particles, n_workers, progress).entities(records, id, shards)
+
+
+def read(records: Any, id: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ids, and what records say; ValueError names the row."""
+    known: dict[str, int] = {}
+    for row, given in enumerate(rows_of(records)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"row {row} must map attributes to values, got {type(given).__name__}")
+        own = None if id is None else given.get(id)
+        name = str(row) if is_missing(own) else str(own)
+        if (before := known.setdefault(name, row)) != row:
+            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
+        yield name, check_fragment(f"row {row}", {k: v for k, v in given.items() if k != id or id is None})
+
+
+class Run:
+    """A run, and what it knows.
+
+    Parameters
+    ----------
+    work : Work
+    schema : Record or None
+    seed, n_particles, n_workers : int
+    progress : callable
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        schema: Record | None,
+        seed: int,
+        n_particles: int,
+        n_workers: int,
+        progress: Watcher,
+    ) -> None:
+        self.work, self.schema, self.seed = work, schema, seed
+        self.settings = Settings(n_particles, learn_alpha=1, longest_odds=ODDS)
+        self.progress, self.report = progress, Report()
+        self.engine = Local(work, n_workers, progress)
+        self.clock = Clock(self.report)
+
+    def entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
+        """Do it."""
+        self.progress("reading", 0, None)
+        schema = None if self.schema is None else self.schema.to_toml()
+        options = {"schema": schema, "seed": self.seed, "particles": self.settings.particles}
+        self.work.begin(read(records, id), options)
+        self.clock.done("reading")
+        model = self.learnt()
+        self.clock.done("learning")
+        sampler = Engine(model, self.settings, 1, 2, 0.0, self.seed, "auto")
+        self.engine.prepare(sampler)
+        self.clock.done("encoding")
+        alphas = alphas_of(sampler, self.work.n)
+        block = self.blocks(float(alphas[1][-1]))
+        self.clock.done("planning")
+        found = in_order(list(self.shards(block, shards, alphas)), block)
+        self.clock.done("clustering")
+        return self.answer(sampler, found, alphas)
+
+    def learnt(self) -> Record:
+        """The model, learnt on a sample, if that has not been done."""
+        if (known := self.work.read_json("model")) is None:
+            self.progress("learning", 0, None)
+            n, drawn = self.work.n, np.random.default_rng(self.seed).permutation(self.work.n)
+            said = self.work.sample(np.sort(drawn[:SAMPLE]))
+            schema = Record.infer(said) if self.schema is None else self.schema
+            model = schema.fit_prior(
+                said, progress=lambda done, total: self.progress("learning", done, total)
+            )
+            again = None
+            if n >= 2 * SAMPLE:
+                again = schema.fit_prior(self.work.sample(np.sort(drawn[SAMPLE : 2 * SAMPLE]))).size
+            known = {"model": model.to_json(), "size_again": again}
+            self.work.write_json("model", known)
+        found = Record.from_json(
+            known["model"]
+        )  # always from there, so that it is the same when a run goes on
+        found.check(1)
+        self.report.size, self.report.size_again = found.size, known["size_again"]
+        return found
+
+    def blocks(self, log_alpha: float) -> Integers:
+        """Of each record the first record of its block."""
+        self.progress("comparing", 0, self.work.n)
+        linked = self.engine.edges(log_alpha)
+        n = self.work.n
+        found = blocks_of(n, linked)
+        divided(self.report, linked, found, component_of(n, linked))
+        self.report.largest = [described(self.work.sample(own)) for own in largest_blocks(found.block)]
+        return found.block
+
+    def shards(self, block: Integers, count: int | None, alphas: tuple[Integers, Floats]) -> Iterator[Packed]:
+        """What comes of the shards, those first that are done."""
+        every = shards_of(block, count)
+        self.report.shards, left = len(every), []
+        for shard in every:
+            known = self.work.read_arrays(name_of(shard, len(every)))
+            if known is None:
+                left.append(shard)
+            else:
+                yield Packed(**known)
+        self.report.resumed = len(every) - len(left)
+        done = self.work.n - sum(len(shard.members) for shard in left)
+        self.progress("clustering", done, self.work.n)
+        for shard, found in self.engine.map_shards(left, alphas, self.seed):
+            self.work.write_arrays(name_of(shard, len(every)), found._asdict())
+            done += len(shard.members)
+            self.progress("clustering", done, self.work.n)
+            yield found
+
+    def answer(self, sampler: Engine, found: Packed, alphas: tuple[Integers, Floats]) -> Entities:
+        """The best clustering, and how sure it is of each record."""
+        n = self.work.n
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        state = state_of(sampler, found, np.zeros((n, 2)), nothing, alphas, statistics=False)
+        _, clusters, sure = best_clustering(state, live_slots(state))
+        numbers, first, cluster = np.unique(clusters, return_index=True, return_inverse=True)
+        order = np.empty(len(numbers), np.int64)
+        order[np.argsort(first)] = np.arange(len(numbers))
+        self.report.records, self.report.entities = n, len(numbers)
+        self.report.alpha = math.exp(progress(state)[3])
+        ids = list(self.work.ids())
+        self.clock.done("writing")
+        return Entities(ids, order[cluster], sure.round(DIGITS), self.report)
+
+
+def name_of(shard: Shard, count: int) -> str:
+    """What a shard is called in the directory."""
+    return f"shard-{shard.number + 1:05d}-of-{count:05d}"

@@ -1,0 +1,91 @@
+"""The engine for one machine: records are encoded once, and threads compare and cluster them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from partita._core.progress import Report
+from partita._core.typing import Floats, Integers
+from partita.bulk.shards import Shard
+from partita.bulk.work import Work
+from partita.smc.blocks.edges import Edges, edges
+from partita.smc.blocks.near import near
+from partita.smc.blocks.run import Packed, run, task_of
+from partita.smc.engine import Engine
+from partita.smc.files.packing import ragged
+
+MEMORY = "3GB"  # of DuckDB, which goes on in files of the directory when it has more
+
+
+class Local:
+    """Records of a directory on this machine.
+
+    Parameters
+    ----------
+    work : Work
+    workers : int
+        How many threads.
+    report : callable
+    """
+
+    def __init__(self, work: Work, workers: int, report: Report) -> None:
+        self.work, self.workers, self.report = work, workers, report
+
+    def prepare(self, engine: Engine) -> None:
+        """Encode all records, for an engine that has observed none."""
+        self.engine = engine
+        data, counts, keys = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for first, said in self.work.chunks():
+            self.report("reading", first, self.work.n)
+            some = validated(engine.model, said, first)
+            data.append(engine.encode(some))
+            starts, codes = engine.keys(some)
+            counts.append(np.diff(starts))
+            keys.append(codes)
+        self.data = np.concatenate(data)
+        self.keys = np.append(0, np.cumsum(np.concatenate(counts))), np.concatenate(keys)
+
+    def edges(self, log_alpha: float) -> Edges:
+        """Pairs of records that may be of one entity."""
+        n, (starts, codes) = len(self.data), self.keys
+        options = {
+            "threads": self.workers,
+            "memory_limit": MEMORY,
+            "temp_directory": str(self.work.path / "spilt"),
+        }
+        rows = {"number": np.repeat(np.arange(n, dtype=np.int32), np.diff(starts)), "key": codes}
+        with duckdb.connect(config=options) as connection:
+            connection.register("keys", rows)
+            found = near(connection, "keys", n)
+        return edges(self.engine, self.data, found, log_alpha, self.workers)
+
+    def map_shards(
+        self, shards: list[Shard], alphas: tuple[Integers, Floats], seed: int
+    ) -> Iterator[tuple[Shard, Packed]]:
+        """What comes of shards, one after the other."""
+        starts, codes = self.keys
+        for shard in shards:
+            counts = np.diff(starts)[shard.members]
+            held = codes[ragged(starts[shard.members], counts)]
+            keys = np.append(0, np.cumsum(counts)), held
+            task = task_of(self.data[shard.members], keys, shard.block, shard.members, alphas)
+            found = run(self.engine, task, seed, self.workers)
+            yield shard, found._replace(members=shard.members[found.members])
+
+
+def validated(model: Any, said: list[dict[str, Any]], first: int) -> list[Any]:
+    """Records as the model takes them; ValueError names the record by its row."""
+    try:
+        return list(model.validate(said))
+    except ValueError:
+        for row, one in enumerate(said):
+            try:
+                model.validate([one])
+            except ValueError as error:
+                reason = str(error).removeprefix("row 0, ").removeprefix("row 0: ")
+                raise ValueError(f"row {first + row}: {reason}") from None
+        raise
