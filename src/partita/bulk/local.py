@@ -52,7 +52,7 @@ class Local:
     def edges(self, log_alpha: float) -> Edges:
         """Pairs of records that may be of one entity."""
         n, (starts, codes) = len(self.data), self.keys
-        options = {
+        options: dict[str, str | bool | int | float | list[str]] = {
             "threads": self.workers,
             "memory_limit": MEMORY,
             "temp_directory": str(self.work.path / "spilt"),
