@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -211,3 +212,10 @@ def test_the_origin_matters_when_the_model_stays():
     X = rows_of("gaussian")
     here = sampler_of("gaussian", "split").fit(X).posterior_.log_density()
     assert abs(sampler_of("gaussian", "split").fit(X + 5.0).posterior_.log_density() - here) > 1.0
+
+
+def test_a_sampler_that_nobody_needs_leaves_nothing_behind():
+    sampler = pt.SplitSMC(pt.Gaussian(), 1.0, 5).fit(np.arange(6.0)[:, None])
+    engine = weakref.ref(sampler._engine)
+    del sampler
+    assert engine() is None  # at once, without the garbage collector

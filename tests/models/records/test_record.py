@@ -801,3 +801,17 @@ def test_batches_without_rows_are_refused_and_change_nothing():
             with pytest.raises(ValueError, match=message):
                 call([])
         assert sampler.labels_.tolist() == before
+
+
+def test_what_is_read_again_reads_the_same():
+    model = pt.Record({"color": pt.Category(separator="; "), "year": pt.Number()})
+    said = [
+        {"color": "red; blue", "year": "1"},
+        {"color": ["red; blue", "red"], "year": 1},
+        {"color": "red; blue"},
+    ]
+    first, second, third = model.validate(said)
+    assert first["color"] == third["color"] == ["red", "blue"]
+    assert second["color"] == ["red", "blue", "red"]
+    assert first.pairs[:2] == third.pairs == [(0, "red"), (0, "blue")]
+    assert (first["year"], second["year"]) == (["1"], [1])

@@ -40,6 +40,8 @@ class Mentions(NamedTuple):
     times: Floats
     size: Floats
     n_attributes: int
+    distinct: Integers  # of its entries but for the entity, of which there are few: where each occurs first
+    which: Integers  # of each entry: which of these it is
 
 
 class Types(NamedTuple):
@@ -58,9 +60,9 @@ def mentions_of(said: Iterable[Iterable[tuple[int, str]]], labels: Integers, n: 
         counts[label].update({a for a, _ in pairs})
     triples = [(e, a, count) for e, label in enumerate(sizes) for a, count in counts[label].items()]
     entity, attribute, count = np.array(triples, np.int64).reshape(-1, 3).T
-    return Mentions(
-        entity, attribute, count.astype(np.float64), np.array(list(sizes.values()), np.float64), n
-    )
+    size = np.array(list(sizes.values()), np.float64)
+    _, distinct, which = np.unique(count * n + attribute, return_index=True, return_inverse=True)
+    return Mentions(entity, attribute, count.astype(np.float64), size, n, distinct, which)
 
 
 def learnt_types(mentions: Mentions) -> tuple[Types, float]:
@@ -82,11 +84,13 @@ def learnt_types(mentions: Mentions) -> tuple[Types, float]:
 
 def log_joint(mentions: Mentions, types: Types, rate: float) -> Floats:
     """log p of each entity's mentions and its type, one column a type."""
-    entity, attribute, times, size, _ = mentions
+    entity, size = mentions.entity, mentions.size
+    attribute, times = mentions.attribute[mentions.distinct], mentions.times[mentions.distinct]
+    spread = mentions.times * np.log(rate + size)[entity]
     columns = []
     for weight, shares in zip(types.weights, rate * types.shares, strict=True):
         rising = gammaln(shares[attribute] + times) - gammaln(shares[attribute])
-        column = np.bincount(entity, rising - times * np.log(rate + size)[entity], len(size))
+        column = np.bincount(entity, rising[mentions.which] - spread, len(size))
         columns.append(column + np.log(weight) - shares.sum() * np.log1p(size / rate))
     return np.column_stack(columns)
 
@@ -123,6 +127,8 @@ def shares_of(mentions: Mentions, evidence: Floats, expected: Floats, smoothing:
 
     So many fragments that mention what is expected are added.
     """
-    entity, attribute, times, size, n = mentions
-    counts = [np.bincount(attribute, own[entity] * times, n) for own in evidence.T]
-    return (np.array(counts) + smoothing * expected) / ((size @ evidence)[:, None] + smoothing)
+    counts = [
+        np.bincount(mentions.attribute, own[mentions.entity] * mentions.times, mentions.n_attributes)
+        for own in evidence.T
+    ]
+    return (np.array(counts) + smoothing * expected) / ((mentions.size @ evidence)[:, None] + smoothing)

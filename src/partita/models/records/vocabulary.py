@@ -52,7 +52,7 @@ class Keyed:
         keys = array("q")
         with uncollected():
             for pairs in observations:
-                keys.extend(sorted(set().union(*(self._keys(a, value) for a, value in pairs))))
+                keys.extend(sorted({key for a, value in pairs for key in self._keys(a, value)}))
                 starts.append(len(keys))
         for known in self.known_keys:
             if len(known) > KEPT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import proxy
 
 from partita._core.typing import Integers
 from partita.smc.moves.reobserve import put_back, take_out
@@ -16,7 +17,8 @@ class CompiledLoop:
     """What an engine does for a compiled model."""
 
     def __init__(self, engine: Any) -> None:
-        self.engine = engine
+        # The engine owns the loop, and goes with all that it holds as soon as nobody needs it.
+        self.engine: Any = proxy(engine)
         self._out: int | None = None  # an observation that is taken out, to be put back
 
     def settle(self) -> None:

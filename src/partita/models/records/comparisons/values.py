@@ -197,7 +197,7 @@ def evidence(family, a, m):
 @inner
 def log_mean_of_trees(joined, reach, chosen, m, n):
     """log of the mean over all trees, given A in ``joined``, which is overwritten."""
-    total = -(n - 2.0) * math.log(n)
+    total, product = -(n - 2.0) * math.log(n), 1.0  # logarithms are dear: of many factors one is taken
     for i in range(m):
         count = chosen[i, 1]
         reach[i] = count * joined[i, i] if count > 1 else 0.0
@@ -213,12 +213,14 @@ def log_mean_of_trees(joined, reach, chosen, m, n):
         every = 0.0
         for j in range(k):
             every += joined[k, j]
-        total += math.log(every)
+        product *= every
+        if not 1e-100 < product < 1e100:
+            total, product = total + math.log(product), 1.0
         for i in range(1, k):
             share = joined[k, i] / every
             for j in range(i):
                 joined[i, j] += share * joined[k, j]
-    return total
+    return total + math.log(product)
 
 
 @inner
