@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partita._core.hashing import mixed
 from partita._core.kernel import kernel
 from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Floats, Integers
@@ -30,7 +29,6 @@ from partita.smc.moves.replay import (
     MISSING,
     NO_STAGE,
     NOTHING,
-    any_of,
     best_other,
     look_alone,
     look_beside,
@@ -308,23 +306,17 @@ class Sweep:
             replay(self.engine, [s], self._generator(place))
 
     def _beside_by_hand(self, x: int, place: int) -> None:
-        engine = self.engine
+        engine, generator = self.engine, self._generator(place)
         s = engine.subproblem_of(x)
-        at = int(drawn_from(engine.state, s, np.uint64(self.seed + 1), place)) if self.drawn else x
+        at = int(generator.choice(partitions(engine.state, s)[0])) if self.drawn else x
         other = neighbour(engine, s, at)
         if other >= 0 and size_in(engine.state, [s, other]) <= self.most:
-            replay(engine, [s, other], self._generator(place))
+            replay(engine, [s, other], generator)
 
 
 def size_in(state: Any, subproblems: list[int]) -> int:
     """How many observations some subproblems have."""
     return sum(int(size_of(state, s)) for s in subproblems)
-
-
-@kernel
-def drawn_from(state, s, seed, place):
-    """The observation of a subproblem that is drawn for a place in the sweep."""
-    return any_of(state, s, mixed(seed, place))
 
 
 @kernel

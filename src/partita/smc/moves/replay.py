@@ -303,9 +303,9 @@ def is_hopeless(state, other):
 
 
 @inner
-def any_of(state, s, code):
-    """One of the observations of a subproblem, as a random code chooses."""
-    left = int(np.float64(code >> np.uint64(11)) / 9007199254740992.0 * size_of(state, s))
+def any_of(state, s, draw):
+    """One of the observations of a subproblem, as a number from 0 to 1 chooses."""
+    left = int(draw * size_of(state, s))
     sub = state.subproblems[s]
     for j in range(sub.columns):
         block = state.blocks[state.cells[sub.cells + j]]
@@ -330,7 +330,7 @@ def look_beside(state, family, stage, stage_family, d, firsts, drawn, seed, most
         x, own = firsts[at, 0], mixed(seed, firsts[at, 1])
         s = state.blocks[state.observations[x].block].subproblem
         if drawn:
-            x = any_of(state, s, own)
+            x = any_of(state, s, np.float64(own >> np.uint64(11)) / 9007199254740992.0)
         if weigh(state, family, x) != DONE:
             return MISSING, at, s, np.int64(-1), *nothing_found()
         other = best_other(state, family, s, x)
