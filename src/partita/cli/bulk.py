@@ -131,9 +131,11 @@ COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 def check_output(path: str) -> None:
     """Raise now what would be raised when all is done: for a name without a format, or a folder that is not there."""
-    from partita.kb.io.formats import format_of
+    from partita.kb.io.formats import STANDARD, format_of
 
-    format_of(path)
+    if path == STANDARD:
+        return
+    format_of(path, None)
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
 
