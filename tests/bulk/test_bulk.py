@@ -76,6 +76,12 @@ def test_it_is_the_same_for_any_number_of_shards_and_workers(found, shards, jobs
     assert same(bulk.cluster(ROWS, shards=shards, n_jobs=jobs), found)
 
 
+def test_refined_it_is_the_same_too_and_no_worse(found):
+    one, other = (bulk.cluster(ROWS, refine=2, shards=shards, n_jobs=shards) for shards in (1, 3))
+    assert same(one, other)
+    assert pt.bcubed(TRUTH, one.cluster)[2] > pt.bcubed(TRUTH, found.cluster)[2] - 0.01
+
+
 def test_an_own_schema_and_tables_and_no_ids(schema):
     frame = pytest.importorskip("pandas").DataFrame(ROWS)
     one = bulk.cluster(ROWS, schema=schema)
@@ -266,7 +272,7 @@ def test_the_command_writes_what_splink_users_expect(found, tmp_path):
         app, ["bulk", str(data), "-o", str(output), "--report", str(tmp_path / "r"), "--json"]
     )
     assert outcome.exit_code == 0
-    assert json.loads(outcome.output)["entities"] == found.report.entities
+    assert json.loads(outcome.stdout)["entities"] == found.report.entities
     lines = output.read_text().splitlines()
     assert lines[0] == "unique_id,cluster_id,match_probability"
     assert [line.split(",")[:2] for line in lines[1:]] == [

@@ -74,6 +74,7 @@ def cluster(
     shards: int | None = None,
     seed: int = 0,
     n_particles: int = PARTICLES,
+    refine: int = 0,
     n_jobs: int | None = None,
     work: str | os.PathLike[str] | None = None,
     progress: Watcher = unreported,
@@ -95,6 +96,8 @@ def cluster(
     seed : int
     n_particles : int
         Clusterings kept of each subproblem.
+    refine : int
+        How often to look again at each block when all of it has been observed.
     n_jobs : int, optional
         How many threads; one for each core unless given.
     work : path, optional
@@ -114,16 +117,19 @@ def cluster(
     choice("engine", engine, ENGINES)
     whole("seed", seed, 0)
     whole("n_particles", n_particles, 1)
+    whole("refine", refine, 0)
     if shards is not None:
         whole("shards", shards, 1)
     n_workers = workers(-1 if n_jobs is None else n_jobs)
     model = Record.from_toml(schema) if isinstance(schema, str) else schema
     if work is None:
         with tempfile.TemporaryDirectory(prefix="partita-") as path:
-            return Run(Work(path), model, seed, n_particles, n_workers, progress).entities(
+            return Run(Work(path), model, seed, n_particles, refine, n_workers, progress).entities(
                 records, id, shards
             )
-    return Run(Work(work), model, seed, n_particles, n_workers, progress).entities(records, id, shards)
+    return Run(Work(work), model, seed, n_particles, refine, n_workers, progress).entities(
+        records, id, shards
+    )
 
 
 def read(records: Any, id: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -146,7 +152,7 @@ class Run:
     ----------
     work : Work
     schema : Record or None
-    seed, n_particles, n_workers : int
+    seed, n_particles, sweeps, n_workers : int
     progress : callable
     """
 
@@ -156,10 +162,11 @@ class Run:
         schema: Record | None,
         seed: int,
         n_particles: int,
+        sweeps: int,
         n_workers: int,
         progress: Watcher,
     ) -> None:
-        self.work, self.schema, self.seed = work, schema, seed
+        self.work, self.schema, self.seed, self.sweeps = work, schema, seed, sweeps
         self.settings = Settings(n_particles, learn_alpha=1, longest_odds=ODDS)
         self.progress, self.report = progress, Report()
         self.engine = Local(work, n_workers, progress)
@@ -170,6 +177,7 @@ class Run:
         self.progress("reading", 0, None)
         schema = None if self.schema is None else self.schema.to_toml()
         options = {"schema": schema, "seed": self.seed, "particles": self.settings.particles}
+        options["refine"] = self.sweeps
         self.work.begin(read(records, id), options)
         self.clock.done("reading")
         model = self.learnt()
@@ -229,7 +237,7 @@ class Run:
         self.report.resumed = len(every) - len(left)
         done = self.work.n - sum(len(shard.members) for shard in left)
         self.progress("clustering", done, self.work.n)
-        for shard, found in self.engine.map_shards(left, alphas, self.seed):
+        for shard, found in self.engine.map_shards(left, alphas, self.seed, self.sweeps):
             self.work.write_arrays(name_of(shard, len(every)), found._asdict())
             done += len(shard.members)
             self.progress("clustering", done, self.work.n)

@@ -64,7 +64,7 @@ class Local:
         return edges(self.engine, self.data, found, log_alpha, self.workers)
 
     def map_shards(
-        self, shards: list[Shard], alphas: tuple[Integers, Floats], seed: int
+        self, shards: list[Shard], alphas: tuple[Integers, Floats], seed: int, sweeps: int
     ) -> Iterator[tuple[Shard, Packed]]:
         """What comes of shards, one after the other."""
         starts, codes = self.keys
@@ -73,7 +73,7 @@ class Local:
             held = codes[ragged(starts[shard.members], counts)]
             keys = np.append(0, np.cumsum(counts)), held
             task = task_of(self.data[shard.members], keys, shard.block, shard.members, alphas)
-            found = run(self.engine, task, seed, self.workers)
+            found = run(self.engine, task, seed, self.workers, sweeps)
             yield shard, found._replace(members=shard.members[found.members])
 
 

@@ -125,7 +125,7 @@ class Work:
         file = self.path / f"{name}.npz"
         if not file.exists():
             return None
-        with np.load(file, allow_pickle=False) as found:
+        with np.load(file) as found:
             return dict(found)
 
     def remove(self) -> None:

@@ -52,6 +52,10 @@ def bulk(
         typer.Option(help="Which attributes there are, as TOML; inferred unless given.", show_default=False),
     ] = None,
     particles: Annotated[int, typer.Option(min=1, help="Clusterings kept of each subproblem.")] = 20,
+    refine: Annotated[
+        int,
+        typer.Option(min=0, help="How often to look again at each block when all of it has been observed."),
+    ] = 0,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -104,6 +108,7 @@ def bulk(
             shards=shards,
             seed=seed,
             n_particles=particles,
+            refine=refine,
             n_jobs=jobs,
             work=kept,
             progress=watch,

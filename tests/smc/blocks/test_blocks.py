@@ -234,25 +234,26 @@ def test_the_same_to_the_last_bit_for_any_number_of_workers(kind, record_model):
         assert fitted(n_jobs).alpha_ == expected.alpha_
 
 
-def test_a_block_comes_out_the_same_whatever_else_there_is(record_model):
+@pytest.mark.parametrize("sweeps", [0, 2])
+def test_a_block_comes_out_the_same_whatever_else_there_is(record_model, sweeps):
     """With another vocabulary, other numbers of observations, and other blocks before it on the stage."""
     sampler = pt.SplitSMC(record_model, n_particles=10, keys="auto")
     X = sampler._validated(PEOPLE, True)
 
-    def outcome(rows, block):
+    def outcome(rows, block, sweeps):
         engine = sampler._start(X, sampler._settings(), 0.0)
         some = [X[row] for row in rows]
         task = task_of(
             engine.encode(some), engine.keys(some), block, np.array(rows), alphas_of(engine, len(X))
         )
-        found = run(engine, task, 7, 1)
+        found = run(engine, task, 7, 1, sweeps)
         return found, np.array(rows)[found.members]
 
     block = np.arange(len(X)) // 12
-    whole, members = outcome(range(len(X)), block)
+    whole, members = outcome(range(len(X)), block, sweeps)
     for b in (0, 3, 7):
         rows = np.flatnonzero(block == b)
-        alone, its_members = outcome(rows.tolist(), np.zeros(len(rows), np.int64))
+        alone, its_members = outcome(rows.tolist(), np.zeros(len(rows), np.int64), sweeps)
         at = [k for k, x in enumerate(members.tolist()) if x in set(rows.tolist())]
         assert members[at].tolist() == its_members.tolist()
         weights = whole.weights.tolist()

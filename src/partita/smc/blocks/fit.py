@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import duckdb
 import numpy as np
 
 from partita._core.concentration import alpha_for
@@ -55,7 +54,7 @@ def fit_in_blocks(engine: Any, X: Any, workers: int, progress: Watcher = unwatch
     found = plan(engine, encoded, keys, float(alphas[1][-1]), workers)
     task = task_of(encoded, keys, found.blocks.block, np.arange(n), alphas)
     seed = int(new_seed(engine.state))
-    packed = run(engine, task, seed, workers, progress)
+    packed = run(engine, task, seed, workers, progress=progress)
     engine.store(encoded, keys)
     engine.keep(X)
     engine.state = state_of(engine, packed, encoded, keys, alphas)
@@ -75,6 +74,8 @@ def alphas_of(engine: Any, n: int) -> tuple[Integers, Floats]:
 
 def plan(engine: Any, encoded: Floats, keys: Keys, log_alpha: float, workers: int) -> Plan:
     """The blocks of observations that are encoded, and have these keys."""
+    import duckdb  # here, for most samplers do without
+
     n, (starts, codes) = len(encoded), keys
     rows = {"number": np.repeat(np.arange(n), np.diff(starts)), "key": codes}
     with duckdb.connect(config={"threads": workers}) as connection:

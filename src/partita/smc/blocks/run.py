@@ -18,6 +18,7 @@ from partita._core.kernel import inner, kernel
 from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Floats, Integers
 from partita.smc.moves.concentration import change_alpha
+from partita.smc.moves.refine import refine
 from partita.smc.moves.replay import empty
 from partita.smc.state.index import empty_index, longer
 from partita.smc.state.state import Settings, dismantle, doubled
@@ -28,7 +29,7 @@ ALL_MET = (
 )
 TOGETHER = 512  # observations, at least, whose blocks are run in one call
 
-ALL_DONE, NO_STAGE, NO_PAPER = range(3)  # how running blocks ends
+ALL_DONE, NO_STAGE, NO_PAPER, OBSERVED = range(4)  # how running blocks ends
 
 
 class Packed(NamedTuple):
@@ -73,7 +74,9 @@ def task_of(
     return Task(data, starts, codes, members, ends, names, *alphas)
 
 
-def run(engine: Any, task: Task, seed: int, workers: int, progress: Watcher = unwatched) -> Packed:
+def run(
+    engine: Any, task: Task, seed: int, workers: int, sweeps: int = 0, progress: Watcher = unwatched
+) -> Packed:
     """The subproblems of all blocks, in their order.
 
     Parameters
@@ -84,6 +87,8 @@ def run(engine: Any, task: Task, seed: int, workers: int, progress: Watcher = un
     seed : int
     workers : int
         How many threads.
+    sweeps : int
+        Of refinement, of each block when all of it has been observed.
     progress : callable
     """
     settings = Settings(*dismantle(engine.state)[2].tolist())._replace(rejuvenation=0, learn_alpha=0)
@@ -93,7 +98,7 @@ def run(engine: Any, task: Task, seed: int, workers: int, progress: Watcher = un
     def some(blocks: tuple[int, int]) -> Packed:
         if not hasattr(own, "stage"):
             own.stage = engine.like(settings, 0.0, seed)
-        found = run_some(own.stage, engine.family, engine.widths[0], task, blocks, seed)
+        found = run_some(own.stage, engine.family, engine.widths[0], task, blocks, seed, sweeps)
         done[0] += int(task.ends[blocks[1] - 1] - (task.ends[blocks[0] - 1] if blocks[0] else 0))
         progress(done[0], total)
         return found
@@ -118,7 +123,9 @@ def joined(parts: Sequence[Packed]) -> Packed:
     return Packed(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def run_some(stage: Any, family: Any, d: int, task: Task, blocks: tuple[int, int], seed: int) -> Packed:
+def run_some(
+    stage: Any, family: Any, d: int, task: Task, blocks: tuple[int, int], seed: int, sweeps: int
+) -> Packed:
     """Run a range of blocks, with what the family says of the observations and the stage's own tables."""
     if hasattr(family, "tables"):
         family = family._replace(tables=stage.family.tables)
@@ -127,14 +134,21 @@ def run_some(stage: Any, family: Any, d: int, task: Task, blocks: tuple[int, int
     n = int(task.ends[last - 1]) - first
     paper, used = blank(n, 4 * n), np.zeros(len(Packed._fields), np.int64)
     while True:
-        status, at = run_blocks(stage.state, family, d, task, at, last, np.uint64(seed), paper, used)
+        options = np.uint64(seed), sweeps > 0, paper, used
+        status, at = run_blocks(stage.state, family, d, task, at, last, *options)
         if status == ALL_DONE:
             break
-        if status == NO_PAPER:
-            paper = longer_paper(paper)
-            continue
         begin = int(task.ends[at - 1]) if at else 0
-        stage.state = doubled(stage.state, int(task.ends[at]) - begin)
+        if status == NO_STAGE:
+            stage.state = doubled(stage.state, int(task.ends[at]) - begin)
+        elif status == NO_PAPER:
+            paper = longer_paper(paper)
+        else:
+            for _ in range(sweeps):
+                refine(stage)
+            while not pack_block(stage.state, task, begin, paper, used):
+                paper = longer_paper(paper)
+            at += 1
     return Packed(*(part[:length].copy() for part, length in zip(paper, used.tolist(), strict=True)))
 
 
@@ -160,8 +174,9 @@ def longer_paper(paper: Packed) -> Packed:
 
 
 @kernel
-def run_blocks(stage, family, d, task, at, last, seed, paper, used):
-    """Run blocks until the last; returns how that ended, and at which block."""
+def run_blocks(stage, family, d, task, at, last, seed, stops, paper, used):
+    """Run blocks until the last, or until one is on the stage, if it ``stops`` there and there is more than one
+    observation; returns how that ended, and at which block."""
     while at < last:
         first = task.ends[at - 1] if at > 0 else np.int64(0)
         end = task.ends[at]
@@ -172,6 +187,8 @@ def run_blocks(stage, family, d, task, at, last, seed, paper, used):
         put_on(stage, task, first, end)
         if not observe_all(stage, family, task, first, end):
             return NO_STAGE, at
+        if stops and end > first + 1:
+            return OBSERVED, at
         if not pack_stage(stage, task, first, paper, used):
             return NO_PAPER, at
         at += 1
@@ -222,6 +239,12 @@ def put_on(stage, task, first, end):
             index.keys[at] = task.keys[p]
             at += 1
         index.starts[k + 1] = at
+
+
+@kernel
+def pack_block(stage, task, first, paper, used):
+    """:func:`pack_stage`, for Python."""
+    return pack_stage(stage, task, first, paper, used)
 
 
 @inner
