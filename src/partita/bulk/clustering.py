@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ SAMPLE = 50_000  # records, at most, that the model is learnt from
 PARTICLES = 20
 DIGITS = 12  # of a probability that are kept
 ENGINES = {"local": 0, "spark": 1}
+NO_SPARK = 'Spark needs pyspark, pandas and pyarrow, and they are not all there: pip install "partita[spark]"'
 
 
 @dataclass
@@ -126,16 +127,28 @@ def cluster(
     if n_jobs is not None:
         workers(n_jobs)
     model = Record.from_toml(schema) if isinstance(schema, str) else schema
-    if engine == "spark":
-        from partita.bulk.spark import on_spark
-
-        where = on_spark(records, session, work, n_jobs, progress)
-    elif session is not None:
+    if session is not None and engine != "spark":
         raise ValueError('session is for engine="spark"')
-    else:
-        where = on_this_machine(work, n_jobs, progress)
-    with where as place:
+    with place_for(engine, records, session, work, n_jobs, progress) as place:
         return Run(place, model, seed, n_particles, progress).entities(records, id, shards)
+
+
+def place_for(
+    engine: str,
+    records: Any,
+    session: Any,
+    work: str | os.PathLike[str] | None,
+    n_jobs: int | None,
+    progress: Watcher,
+) -> AbstractContextManager[Place]:
+    """Where a run is done."""
+    if engine == "local":
+        return on_this_machine(work, n_jobs, progress)
+    try:
+        from partita.bulk.spark import on_spark
+    except ImportError as error:
+        raise ImportError(NO_SPARK) from error
+    return on_spark(records, session, work, n_jobs, progress)
 
 
 @contextmanager

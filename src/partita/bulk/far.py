@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyspark.errors import AnalysisException
+
 from partita.bulk.work import Kept
 
 
@@ -22,18 +24,21 @@ class Far(Kept):
 
     def begin(self, digest: str) -> None:
         self.folder = f"{self.path}/{digest}"
-
-    def write(self, name: str, contents: bytes) -> None:
-        frame = self.session.createDataFrame([(bytearray(contents),)], "contents binary")
-        frame.coalesce(1).write.mode("overwrite").parquet(f"{self.folder}/{name}")
-
-    def read(self, name: str) -> bytes | None:
-        from pyspark.errors import AnalysisException
-
         try:
-            rows = self.session.read.schema("contents binary").parquet(f"{self.folder}/{name}").collect()
+            kept = self.session.read.schema("contents binary, name string").parquet(self.folder)
+            self.names = {row["name"] for row in kept.select("name").distinct().collect()}
         except AnalysisException as error:
             if "PATH_NOT_FOUND" not in str(error):
                 raise
+            self.names = set()
+
+    def write(self, name: str, contents: bytes) -> None:
+        frame = self.session.createDataFrame([(bytearray(contents),)], "contents binary")
+        frame.coalesce(1).write.mode("overwrite").parquet(f"{self.folder}/name={name}")
+        self.names.add(name)
+
+    def read(self, name: str) -> bytes | None:
+        if name not in self.names:
             return None
-        return bytes(rows[0]["contents"]) if rows else None  # none if it was stopped while it wrote
+        found = self.session.read.schema("contents binary").parquet(f"{self.folder}/name={name}")
+        return bytes(found.collect()[0]["contents"])

@@ -98,4 +98,3 @@ class Local:
             task = task_of(self.data[shard.members], keys, shard.block, shard.members, alphas)
             found = run(self.engine, task, seed, self.workers)
             yield shard, found._replace(members=shard.members[found.members])
-

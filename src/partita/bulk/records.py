@@ -43,7 +43,9 @@ def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
             for value in values:
                 if not isinstance(value, str | int | float | list | dict):
                     kind = type(value).__name__
-                    raise TypeError(f"{place}, attribute {name!r}: {kind} is neither text nor a number") from None
+                    raise TypeError(
+                        f"{place}, attribute {name!r}: {kind} is neither text nor a number"
+                    ) from None
         raise
 
 

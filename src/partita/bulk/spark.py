@@ -15,16 +15,18 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
 
 from partita._core.checks import workers
 from partita._core.progress import Report
 from partita._core.typing import Array, Floats, Integers
+from partita.bulk import worker
 from partita.bulk.far import Far
 from partita.bulk.records import add, begun, in_chunks, read
 from partita.bulk.shards import Shard
@@ -52,12 +54,11 @@ NUMBERED = """
     FROM {given} g JOIN {parts} p ON shiftright(g.place, 33) = p.part
 """
 NEEDED = """
-    SELECT n.bucket, n.number, r.said FROM (
-        SELECT bucket, first AS number FROM {pairs} UNION SELECT bucket, second AS number FROM {pairs}
+    SELECT n.home, n.number, r.said FROM (
+        SELECT bucket AS home, first AS number FROM {pairs} UNION SELECT bucket, second FROM {pairs}
     ) AS n JOIN {records} r ON n.number = r.number
 """
 
-MISSING = 'Spark needs pyspark, pandas and pyarrow, and they are not all there: pip install "partita[spark]"'
 NO_JAVA = (
     "Spark needs Java, and there is none: install a runtime, version 17 say (Debian: apt-get install "
     "openjdk-17-jre-headless), or set JAVA_HOME to where it is"
@@ -75,12 +76,6 @@ def on_spark(
     report: Report,
 ) -> Iterator[Spark]:
     """Spark, with a session and a directory; what is made for it goes in the end."""
-    try:
-        import pandas  # noqa: F401
-        import pyarrow  # noqa: F401
-        import pyspark  # noqa: F401
-    except ImportError as error:
-        raise ImportError(MISSING) from error
     with ExitStack() as stack:
         found = given(session, records) or stack.enter_context(own_session(session, n_jobs))
         if is_near(found):
@@ -89,7 +84,9 @@ def on_spark(
             kept: Kept = Work(work)
             tables = (Path(work).absolute() / "tables").as_uri()
         elif work is None:
-            raise ValueError("give work: a path that all machines of this session of Spark can read and write")
+            raise ValueError(
+                "give work: a path that all machines of this session of Spark can read and write"
+            )
         else:
             kept, tables = Far(found, str(work)), f"{work}/tables"
         at_once = cores(found) if n_jobs is None else workers(n_jobs)
@@ -106,8 +103,6 @@ def given(session: Any, records: Any) -> Any:
         return session
     if is_frame(records):
         return records.sparkSession
-    from pyspark.sql import SparkSession
-
     return SparkSession.getActiveSession()
 
 
@@ -119,11 +114,11 @@ def is_frame(records: Any) -> bool:
 @contextmanager
 def own_session(url: str | None, n_jobs: int | None) -> Iterator[Any]:
     """A session that is stopped in the end: of a server of Spark Connect, or of this machine."""
-    from pyspark.sql import SparkSession
-
     if url is not None:
         if not url.startswith("sc://"):
-            raise ValueError(f"session must be a session or a URL of Spark Connect, sc://host:port, got {url!r}")
+            raise ValueError(
+                f"session must be a session or a URL of Spark Connect, sc://host:port, got {url!r}"
+            )
         session = SparkSession.builder.remote(url).create()
     else:
         home = os.environ.get("JAVA_HOME")
@@ -214,8 +209,6 @@ class Tables:
 
     def sent(self, name: str, columns: dict[str, Array]) -> Any:
         """A frame of arrays of whole numbers."""
-        import pandas as pd
-
         n = len(next(iter(columns.values())))
         schema = ", ".join(f"{column} bigint" for column in columns)
         for start in range(0, max(n, 1), NUMBERS):
@@ -274,8 +267,6 @@ class Spark:
         self.work.begin(digest.hexdigest())
 
     def _read_rows(self, records: Any, id: str | None, digest: Any) -> None:
-        import pandas as pd
-
         for rows in in_chunks(read(records, id), ROWS):
             add(digest, rows)
             some = pd.DataFrame(rows, columns=["id", "said"])
@@ -287,7 +278,7 @@ class Spark:
         """Number the rows of a DataFrame in the order of their ids."""
         kind = records.select(f"`{id}`").schema[0].dataType.simpleString()
         schema = f"rank {kind}, id string, said string, error string, low bigint, high bigint"
-        ordered = records.mapInArrow(partial(worker.read, id), schema).orderBy("rank", "id")
+        ordered = records.mapInArrow(lambda batches: worker.read(id, batches), schema).orderBy("rank", "id")
         given = self.tables.keep("given", ordered.selectExpr("*", "monotonically_increasing_id() AS place"))
         for wrong in given.where("error IS NOT NULL").orderBy("rank").limit(1).collect():
             raise ValueError(wrong["error"])
@@ -316,12 +307,10 @@ class Spark:
 
     def prepare(self, engine: Engine) -> None:
         """Write a table (number, key); ValueError for a record that the model refuses."""
-        from partita.bulk import worker
-
         model = json.dumps(engine.model.to_json())
-        self.job = worker.Job(model, tuple(dismantle(engine.state)[2].tolist()), 0)
+        self.job = job = worker.Job(model, tuple(dismantle(engine.state)[2].tolist()), 0)
         said = self.records.select("number", "said")
-        keys = said.mapInPandas(partial(worker.keys, self.job), "number bigint, key bigint, error string")
+        keys = said.mapInPandas(lambda batches: worker.keys(job, batches), "number bigint, key bigint, error string")
         found = self.tables.keep("keys", keys)
         for wrong in found.where("error IS NOT NULL").orderBy("number").limit(1).collect():
             own = self.records.where(f"number = {wrong['number']}").collect()[0]["id"]
@@ -330,8 +319,7 @@ class Spark:
 
     def edges(self, log_alpha: float) -> Edges:
         """Pairs of records that may be of one entity."""
-        from partita.bulk import worker
-
+        job = self.job
         pairs = closest(self.tables, selected(self.tables, self.keys, self.n), self.n, CLOSEST)
         query = f"SELECT second div {BUCKET} AS bucket, second, first, place FROM {pairs}"
         in_buckets = self.session.sql(query)
@@ -340,8 +328,8 @@ class Spark:
         needed = self.session.sql(NEEDED.format(pairs=view, records=records))
         found = (
             in_buckets.groupBy("bucket")
-            .cogroup(needed.groupBy("bucket"))
-            .applyInPandas(partial(worker.edges, self.job, log_alpha), "bucket bigint, contents binary")
+            .cogroup(needed.groupBy("home"))
+            .applyInPandas(lambda own, said: worker.edges(job, log_alpha, own, said), "bucket bigint, contents binary")
         )
         parts = [Edges(**unpacked(row["contents"])) for row in sorted(found.collect())]
         nothing = Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -351,8 +339,6 @@ class Spark:
         self, shards: list[Shard], alphas: tuple[Integers, Floats], seed: int
     ) -> Iterator[tuple[Shard, Packed]]:
         """What comes of shards, as they are done: each is a job of its own, of one group."""
-        from partita.bulk import worker
-
         if not shards:
             return
         placed = {
@@ -363,11 +349,13 @@ class Spark:
         held = self.records.drop("id").join(self.tables.sent("placed", placed), "number")
         path = f"{self.tables.path}/shards"
         held.repartition("shard").write.mode("overwrite").partitionBy("shard").parquet(path)
-        function = partial(worker.shard, self.job, alphas, seed)
+        job = self.job
 
         def one(shard: Shard) -> Packed:
             own = self.session.read.schema(SHARD).parquet(f"{path}/shard={shard.number}")
-            rows = own.groupBy().applyInPandas(function, "contents binary").collect()
+            rows = own.groupBy().applyInPandas(
+                lambda records: worker.shard(job, alphas, seed, records), "contents binary"
+            ).collect()
             return Packed(**unpacked(rows[0]["contents"]))
 
         with ThreadPoolExecutor(self.at_once) as pool:

@@ -32,7 +32,7 @@ class Job(NamedTuple):
     """What an engine is made of."""
 
     model: str  # as JSON
-    settings: tuple[float, ...]
+    settings: tuple[int, ...]
     seed: int
 
 

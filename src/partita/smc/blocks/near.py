@@ -117,9 +117,7 @@ def selected(tables: Tables, keys: str, n: int) -> str:
 
     often = tables.make("often", OFTEN.format(keys=keys))
     rarest = limit(often)
-    common = tables.make(
-        "common", COMMON.format(keys=keys, often=often, limit=rarest, together=TOGETHER)
-    )
+    common = tables.make("common", COMMON.format(keys=keys, often=often, limit=rarest, together=TOGETHER))
     both = tables.make("in_twos", BOTH.format(common=common, xor=tables.xor))
     often_both = tables.make("often_in_twos", OFTEN.format(keys=both))
     one = RARE.format(keys=keys, often=often, limit=rarest)
