@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +17,10 @@ from partita._core.progress import Report as Watcher
 from partita._core.progress import unreported
 from partita._core.typing import Floats, Integers
 from partita.bulk.local import Local
+from partita.bulk.place import Place
 from partita.bulk.report import Clock, Report, described, divided, largest_blocks
 from partita.bulk.shards import Shard, in_order, shards_of
 from partita.bulk.work import Work
-from partita.models.records.fragments import check_fragment, is_missing, rows_of
 from partita.models.records.record import Record
 from partita.smc.blocks.components import blocks_of, component_of
 from partita.smc.blocks.fit import alphas_of, state_of
@@ -35,6 +36,7 @@ SAMPLE = 50_000  # records, at most, that the model is learnt from
 PARTICLES = 20
 DIGITS = 12  # of a probability that are kept
 ENGINES = {"local": 0, "spark": 1}
+NO_SPARK = 'Spark needs pyspark, pandas and pyarrow, and they are not all there: pip install "partita[spark]"'
 
 
 @dataclass
@@ -71,6 +73,7 @@ def cluster(
     id: str | None = "id",
     schema: Record | str | None = None,
     engine: str = "local",
+    session: Any = None,
     shards: int | None = None,
     seed: int = 0,
     n_particles: int = PARTICLES,
@@ -84,13 +87,17 @@ def cluster(
     Parameters
     ----------
     records : iterable of mappings, DataFrame or table
-        They are read once.
+        They are read once. With Spark also a DataFrame of Spark or the path of a table in Parquet: these have no
+        order, so that each record needs an id, and they are ordered by it.
     id : str, optional
         The field that holds a record's id, which is no evidence; where there is none, its row is, counted from 0.
     schema : Record or str, optional
         Which attributes there are, or that as TOML; inferred unless given.
     engine : "local" or "spark"
         All cores of this machine, or a session of Spark.
+    session : SparkSession or str, optional
+        For Spark: a session, or the URL of a server of Spark Connect, ``sc://host:port``. Unless given, the session of
+        the DataFrame, the active one, or one on this machine.
     shards : int, optional
         How many; of 25,000 records each unless given.
     seed : int
@@ -99,10 +106,11 @@ def cluster(
     refine : int
         How often to look again at each block when all of it has been observed.
     n_jobs : int, optional
-        How many threads; one for each core unless given.
+        How many threads, one for each core unless given; with Spark how many shards are run at a time.
     work : path, optional
         A directory for what has been done so far, which stays: a run that finds what another with the same records and
-        options has left there goes on. Unless given there is none, and nothing stays.
+        options has left there goes on. Unless given there is none, and nothing stays. With Spark on other machines it
+        must be given: a path that all of them can read and write.
     progress : callable
         Told what is going on, how much of it is done, and of how much.
 
@@ -120,29 +128,44 @@ def cluster(
     whole("refine", refine, 0)
     if shards is not None:
         whole("shards", shards, 1)
-    n_workers = workers(-1 if n_jobs is None else n_jobs)
+    if n_jobs is not None:
+        workers(n_jobs)
     model = Record.from_toml(schema) if isinstance(schema, str) else schema
-    if work is None:
-        with tempfile.TemporaryDirectory(prefix="partita-") as path:
-            return Run(Work(path), model, seed, n_particles, refine, n_workers, progress).entities(
-                records, id, shards
-            )
-    return Run(Work(work), model, seed, n_particles, refine, n_workers, progress).entities(
-        records, id, shards
-    )
+    if session is not None and engine != "spark":
+        raise ValueError('session is for engine="spark"')
+    with place_for(engine, records, session, work, n_jobs, progress) as place:
+        return Run(place, model, seed, n_particles, refine, progress).entities(records, id, shards)
 
 
-def read(records: Any, id: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Ids, and what records say; ValueError names the row."""
-    known: dict[str, int] = {}
-    for row, given in enumerate(rows_of(records)):
-        if not isinstance(given, Mapping):
-            raise TypeError(f"row {row} must map attributes to values, got {type(given).__name__}")
-        own = None if id is None else given.get(id)
-        name = str(row) if is_missing(own) else str(own)
-        if (before := known.setdefault(name, row)) != row:
-            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
-        yield name, check_fragment(f"row {row}", {k: v for k, v in given.items() if k != id or id is None})
+def place_for(
+    engine: str,
+    records: Any,
+    session: Any,
+    work: str | os.PathLike[str] | None,
+    n_jobs: int | None,
+    progress: Watcher,
+) -> AbstractContextManager[Place]:
+    """Where a run is done."""
+    if engine == "local":
+        return on_this_machine(work, n_jobs, progress)
+    try:
+        from partita.bulk.spark import on_spark
+    except ImportError as error:
+        raise ImportError(NO_SPARK) from error
+    return on_spark(records, session, work, n_jobs, progress)
+
+
+@contextmanager
+def on_this_machine(
+    work: str | os.PathLike[str] | None, n_jobs: int | None, progress: Watcher
+) -> Iterator[Place]:
+    """Threads, and a directory: the one that is named, or one that goes in the end."""
+    n_workers = workers(-1 if n_jobs is None else n_jobs)
+    if work is not None:
+        yield Local(Work(work), n_workers, progress)
+        return
+    with tempfile.TemporaryDirectory(prefix="partita-") as path:
+        yield Local(Work(path), n_workers, progress)
 
 
 class Run:
@@ -150,26 +173,25 @@ class Run:
 
     Parameters
     ----------
-    work : Work
+    place : Place
     schema : Record or None
-    seed, n_particles, sweeps, n_workers : int
+    seed, n_particles, sweeps : int
     progress : callable
     """
 
     def __init__(
         self,
-        work: Work,
+        place: Place,
         schema: Record | None,
         seed: int,
         n_particles: int,
         sweeps: int,
-        n_workers: int,
         progress: Watcher,
     ) -> None:
-        self.work, self.schema, self.seed, self.sweeps = work, schema, seed, sweeps
+        self.place, self.work, self.schema = place, place.work, schema
+        self.seed, self.sweeps = seed, sweeps
         self.settings = Settings(n_particles, learn_alpha=1, longest_odds=ODDS)
         self.progress, self.report = progress, Report()
-        self.engine = Local(work, n_workers, progress)
         self.clock = Clock(self.report)
 
     def entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
@@ -178,14 +200,16 @@ class Run:
         schema = None if self.schema is None else self.schema.to_toml()
         options = {"schema": schema, "seed": self.seed, "particles": self.settings.particles}
         options["refine"] = self.sweeps
-        self.work.begin(read(records, id), options)
+        self.place.read(records, id, options)
+        if not self.place.n:
+            raise ValueError("there is no record: at least one is needed")
         self.clock.done("reading")
         model = self.learnt()
         self.clock.done("learning")
         sampler = Engine(model, self.settings, 1, 2, 0.0, self.seed, "auto")
-        self.engine.prepare(sampler)
+        self.place.prepare(sampler)
         self.clock.done("encoding")
-        alphas = alphas_of(sampler, self.work.n)
+        alphas = alphas_of(sampler, self.place.n)
         block = self.blocks(float(alphas[1][-1]))
         self.clock.done("planning")
         found = in_order(list(self.shards(block, shards, alphas)), block)
@@ -196,15 +220,16 @@ class Run:
         """The model, learnt on a sample, if that has not been done."""
         if (known := self.work.read_json("model")) is None:
             self.progress("learning", 0, None)
-            n, drawn = self.work.n, np.random.default_rng(self.seed).permutation(self.work.n)
-            said = self.work.sample(np.sort(drawn[:SAMPLE]))
+            n = self.place.n
+            drawn = np.random.default_rng(self.seed).permutation(n)
+            said = self.place.sample(np.sort(drawn[:SAMPLE]))
             schema = Record.infer(said) if self.schema is None else self.schema
             model = schema.fit_prior(
                 said, progress=lambda done, total: self.progress("learning", done, total)
             )
             again = None
             if n >= 2 * SAMPLE:
-                again = schema.fit_prior(self.work.sample(np.sort(drawn[SAMPLE : 2 * SAMPLE]))).size
+                again = schema.fit_prior(self.place.sample(np.sort(drawn[SAMPLE : 2 * SAMPLE]))).size
             known = {"model": model.to_json(), "size_again": again}
             self.work.write_json("model", known)
         found = Record.from_json(
@@ -216,12 +241,12 @@ class Run:
 
     def blocks(self, log_alpha: float) -> Integers:
         """Of each record the first record of its block."""
-        self.progress("comparing", 0, self.work.n)
-        linked = self.engine.edges(log_alpha)
-        n = self.work.n
+        n = self.place.n
+        self.progress("comparing", 0, n)
+        linked = self.place.edges(log_alpha)
         found = blocks_of(n, linked)
         divided(self.report, linked, found, component_of(n, linked))
-        self.report.largest = described(self.work, largest_blocks(found.block))
+        self.report.largest = described(self.place, largest_blocks(found.block))
         return found.block
 
     def shards(self, block: Integers, count: int | None, alphas: tuple[Integers, Floats]) -> Iterator[Packed]:
@@ -235,17 +260,17 @@ class Run:
             else:
                 yield Packed(**known)
         self.report.resumed = len(every) - len(left)
-        done = self.work.n - sum(len(shard.members) for shard in left)
-        self.progress("clustering", done, self.work.n)
-        for shard, found in self.engine.map_shards(left, alphas, self.seed, self.sweeps):
+        done = self.place.n - sum(len(shard.members) for shard in left)
+        self.progress("clustering", done, self.place.n)
+        for shard, found in self.place.map_shards(left, alphas, self.seed, self.sweeps):
             self.work.write_arrays(name_of(shard, len(every)), found._asdict())
             done += len(shard.members)
-            self.progress("clustering", done, self.work.n)
+            self.progress("clustering", done, self.place.n)
             yield found
 
     def answer(self, sampler: Engine, found: Packed, alphas: tuple[Integers, Floats]) -> Entities:
         """The best clustering, and how sure it is of each record."""
-        n = self.work.n
+        n = self.place.n
         nothing = np.zeros(0, np.int64), np.zeros(0, np.int64)
         state = state_of(sampler, found, np.zeros((n, 2)), nothing, alphas, statistics=False)
         _, clusters, sure = best_clustering(state, live_slots(state))
@@ -254,7 +279,7 @@ class Run:
         order[np.argsort(first)] = np.arange(len(numbers))
         self.report.records, self.report.entities = n, len(numbers)
         self.report.alpha = math.exp(progress(state)[3])
-        ids = list(self.work.ids())
+        ids = self.place.ids()
         self.clock.done("writing")
         return Entities(ids, order[cluster], sure.round(DIGITS), self.report)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from partita._core.progress import Report
 from partita._core.typing import Floats, Integers
+from partita.bulk.records import CHUNK, Records, add, begun, in_chunks, read, validated
 from partita.bulk.shards import Shard
 from partita.bulk.work import Work
 from partita.smc.blocks.edges import Edges, edges
@@ -34,13 +35,35 @@ class Local:
 
     def __init__(self, work: Work, workers: int, report: Report) -> None:
         self.work, self.workers, self.report = work, workers, report
+        self.records = Records(work.path)
+
+    @property
+    def n(self) -> int:
+        """How many records there are."""
+        return self.records.n
+
+    def read(self, records: Any, id: str | None, options: dict[str, Any]) -> None:
+        """Keep the records in files."""
+        digest = begun(options)
+        for rows in in_chunks(read(records, id), CHUNK):
+            add(digest, rows)
+            self.records.append(rows)
+        self.work.begin(digest.hexdigest())
+
+    def ids(self) -> list[str]:
+        """The ids of the records."""
+        return self.records.ids()
+
+    def sample(self, numbers: Integers) -> list[dict[str, Any]]:
+        """What some records say, by number, in ascending order."""
+        return self.records.sample(numbers)
 
     def prepare(self, engine: Engine) -> None:
         """Encode all records, for an engine that has observed none."""
         self.engine = engine
         data, counts, keys = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for first, said in self.work.chunks():
-            self.report("reading", first, self.work.n)
+        for first, said in self.records.chunks():
+            self.report("reading", first, self.n)
             some = validated(engine.model, said, first)
             data.append(engine.encode(some))
             starts, codes = engine.keys(some)
@@ -75,17 +98,3 @@ class Local:
             task = task_of(self.data[shard.members], keys, shard.block, shard.members, alphas)
             found = run(self.engine, task, seed, self.workers, sweeps)
             yield shard, found._replace(members=shard.members[found.members])
-
-
-def validated(model: Any, said: list[dict[str, Any]], first: int) -> list[Any]:
-    """Records as the model takes them; ValueError names the record by its row."""
-    try:
-        return list(model.validate(said))
-    except ValueError:
-        for row, one in enumerate(said):
-            try:
-                model.validate([one])
-            except ValueError as error:
-                reason = str(error).removeprefix("row 0, ").removeprefix("row 0: ")
-                raise ValueError(f"row {first + row}: {reason}") from None
-        raise

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from partita._core.typing import Integers
-from partita.bulk.work import Work
+from partita.bulk.place import Place
 from partita.smc.blocks.components import MOST, Blocks
 from partita.smc.blocks.edges import Edges
 
@@ -180,10 +180,10 @@ def largest_blocks(block: Integers) -> list[Integers]:
     return [np.flatnonzero(block == roots[k]) for k in order.tolist() if sizes[k] > 1]
 
 
-def described(work: Work, blocks: list[Integers]) -> list[Block]:
+def described(place: Place, blocks: list[Integers]) -> list[Block]:
     """Blocks, by what most of their records say."""
     numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *blocks]))
-    said = dict(zip(numbers.tolist(), work.sample(numbers), strict=True))
+    said = dict(zip(numbers.tolist(), place.sample(numbers), strict=True))
     found = []
     for own in blocks:
         counts = Counter(

@@ -1,32 +1,61 @@
-"""The directory of a run: its records, its model, its plan, and the shards that are done.
+"""What a run has done so far: its model, and the shards that are done.
 
-A run that finds a directory of the same run goes on where that one ended. That it is the same is told by a digest of
-all that has a say in the answer. Every file appears when it is whole.
+A run that finds what the same run has left goes on where that one ended. That it is the same is told by a digest of
+all that has a say in the answer. Everything appears when it is whole.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from abc import ABC, abstractmethod
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
-from partita._core.typing import Array, Integers
+from partita._core.typing import Array
 
-VERSION = 1  # of what is in the directory
-CHUNK = 25_000  # records of a file
-Records = Iterable[tuple[str, dict[str, Any]]]  # ids, and what they say
+VERSION = 1  # of what is kept
 
 
-class Work:
-    """A directory in which a run keeps what it has done.
+class Kept(ABC):
+    """What is kept, by name."""
+
+    @abstractmethod
+    def begin(self, digest: str) -> None:
+        """See that all that is kept is of the run with this digest."""
+
+    @abstractmethod
+    def write(self, name: str, contents: bytes) -> None:
+        """Keep something."""
+
+    @abstractmethod
+    def read(self, name: str) -> bytes | None:
+        """What was kept under a name; None if nothing was."""
+
+    def write_json(self, name: str, contents: Any) -> None:
+        """Keep something as JSON."""
+        self.write(f"{name}.json", json.dumps(contents).encode())
+
+    def read_json(self, name: str) -> Any:
+        """What was kept under a name; None if nothing was."""
+        found = self.read(f"{name}.json")
+        return None if found is None else json.loads(found)
+
+    def write_arrays(self, name: str, arrays: dict[str, Array]) -> None:
+        """Keep arrays."""
+        self.write(f"{name}.npz", packed(arrays))
+
+    def read_arrays(self, name: str) -> dict[str, Array] | None:
+        """The arrays that were kept under a name; None if none were."""
+        found = self.read(f"{name}.npz")
+        return None if found is None else unpacked(found)
+
+
+class Work(Kept):
+    """What is kept in a directory.
 
     Parameters
     ----------
@@ -36,108 +65,28 @@ class Work:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.n = 0
         if self.path.exists() and any(self.path.iterdir()) and not (self.path / "run.json").exists():
             raise ValueError(f"{self.path} is there and is not the directory of a run: name another")
         self.path.mkdir(parents=True, exist_ok=True)
         if not (self.path / "run.json").exists():
             self.write_json("run", {"version": VERSION})
 
-    # ------------------------------------------------------------------ records
-
-    def begin(self, records: Records, options: dict[str, Any]) -> bool:
-        """Keep the records; returns whether what is there is of the same run, else it is thrown away."""
-        digest = hashlib.blake2b(json.dumps([VERSION, options], sort_keys=True).encode(), digest_size=16)
-        self.n = 0
-        for number, rows in enumerate(in_chunks(records, CHUNK)):
-            ids, said = zip(*((id, json.dumps(said)) for id, said in rows), strict=True)
-            for pair in zip(ids, said, strict=True):
-                digest.update(repr(pair).encode("utf-8", "surrogatepass"))
-            self._write_rows(number, ids, said)
-            self.n += len(ids)
-        if not self.n:
-            raise ValueError("there is no record: at least one is needed")
-        run = {"version": VERSION, "digest": digest.hexdigest(), "n": self.n}
-        same = bool(self.read_json("run") == run)
-        if not same:
+    def begin(self, digest: str) -> None:
+        run = {"version": VERSION, "digest": digest}
+        if self.read_json("run") != run:
             for file in self.path.iterdir():
                 if file.name == "model.json" or file.suffix == ".npz":
                     file.unlink()
             self.write_json("run", run)
-        return same
 
-    def _write_rows(self, number: int, ids: tuple[str, ...], said: tuple[str, ...]) -> None:
-        rows = {"id": np.array(ids, object), "said": np.array(said, object)}
-        target = self.path / f"records-{number:05d}.parquet"
-        with duckdb.connect() as connection:
-            connection.register("rows", rows)
-            connection.execute(
-                f"COPY (SELECT id, said FROM rows) TO {quoted(partial(target))} (FORMAT parquet)"
-            )
+    def write(self, name: str, contents: bytes) -> None:
+        target = self.path / name
+        partial(target).write_bytes(contents)
         partial(target).replace(target)
 
-    def chunks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """What the records say, some thousand at a time, with the number of the first."""
-        for number in range(-(-self.n // CHUNK)):
-            yield number * CHUNK, [json.loads(text) for text in self._column(number, "said")]
-
-    def ids(self) -> Iterator[str]:
-        """The ids of the records."""
-        for number in range(-(-self.n // CHUNK)):
-            yield from self._column(number, "id")
-
-    def _column(self, number: int, name: str) -> list[str]:
-        file = self.path / f"records-{number:05d}.parquet"
-        with duckdb.connect() as connection:
-            found = connection.execute(f"SELECT {name} FROM read_parquet({quoted(file)})").fetchall()
-        return list(chain.from_iterable(found))
-
-    def sample(self, numbers: Integers) -> list[dict[str, Any]]:
-        """What some records say, by number, in ascending order."""
-        found: list[dict[str, Any]] = []
-        for first, said in self.chunks():
-            start, stop = np.searchsorted(numbers, [first, first + len(said)])
-            found += [said[x - first] for x in numbers[start:stop].tolist()]
-        return found
-
-    # ------------------------------------------------------------------ what is done
-
-    def write_json(self, name: str, contents: Any) -> None:
-        """Keep something as JSON."""
-        target = self.path / f"{name}.json"
-        partial(target).write_text(json.dumps(contents))
-        partial(target).replace(target)
-
-    def read_json(self, name: str) -> Any:
-        """What was kept under a name; None if nothing was."""
-        file = self.path / f"{name}.json"
-        return json.loads(file.read_text()) if file.exists() else None
-
-    def write_arrays(self, name: str, arrays: dict[str, Array]) -> None:
-        """Keep arrays."""
-        target = self.path / f"{name}.npz"
-        with partial(target).open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        partial(target).replace(target)
-
-    def read_arrays(self, name: str) -> dict[str, Array] | None:
-        """The arrays that were kept under a name; None if none were."""
-        file = self.path / f"{name}.npz"
-        if not file.exists():
-            return None
-        with np.load(file) as found:
-            return dict(found)
-
-    def remove(self) -> None:
-        """Throw it all away."""
-        shutil.rmtree(self.path)
-
-
-def in_chunks(records: Records, n: int) -> Iterator[list[tuple[str, dict[str, Any]]]]:
-    """So many at a time."""
-    rest = iter(records)
-    while some := list(islice(rest, n)):
-        yield some
+    def read(self, name: str) -> bytes | None:
+        file = self.path / name
+        return file.read_bytes() if file.exists() else None
 
 
 def partial(target: Path) -> Path:
@@ -145,6 +94,14 @@ def partial(target: Path) -> Path:
     return target.with_name(f".{target.name}.part")
 
 
-def quoted(path: Path) -> str:
-    """A path in SQL."""
-    return "'" + str(path).replace("'", "''") + "'"
+def packed(arrays: dict[str, Array]) -> bytes:
+    """Arrays as bytes."""
+    file = BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def unpacked(contents: bytes) -> dict[str, Array]:
+    """The arrays that :func:`packed` was given."""
+    with np.load(BytesIO(contents)) as found:
+        return dict(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -116,7 +117,7 @@ def bulk(
         )
         write(found.rows(), output, columns=COLUMNS)
     if work is None:
-        remove(kept)
+        rmtree(kept)
     for text in found.report.warnings:
         note(f"Warning: {text}.")
     if report is not None:
@@ -172,10 +173,3 @@ def summary(report: Any) -> dict[str, Any]:
         "warnings",
     )
     return {name: getattr(report, name) for name in names}
-
-
-def remove(path: Path) -> None:
-    """Throw the directory of a finished run away."""
-    from partita.bulk.work import Work
-
-    Work(path).remove()

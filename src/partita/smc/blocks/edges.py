@@ -46,11 +46,11 @@ def edges(engine: Any, data: Floats, near: Near, log_alpha: float, workers: int)
     """
     own, n = local(), len(data)
 
-    def some(first: int) -> Edges:
+    def some(start: int) -> Edges:
         if not hasattr(own, "family"):
             own.family = with_own_tables(engine)
-        last = min(first + STRIDE, n)
-        return scored(own.family, engine.scorer.width, engine.widths[0], data, near, first, last, log_alpha)
+        pairs = closest_pairs(near, start, min(start + STRIDE, n))
+        return scored(own.family, engine, data, *pairs, log_alpha)
 
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(some, range(0, n, STRIDE)))
@@ -65,43 +65,52 @@ def with_own_tables(engine: Any) -> Any:
     return family
 
 
+def closest_pairs(near: Near, start: int, stop: int) -> tuple[Integers, Integers]:
+    """The pairs that the observations from ``start`` to ``stop`` are to be scored in, each with an earlier one."""
+    room = CLOSEST * (stop - start)
+    first, second = np.empty(room, np.int64), np.empty(room, np.int64)
+    n = pairs_from(near, start, stop, np.zeros(stop, np.int32), first, second)
+    return first[:n], second[:n]
+
+
 def scored(
-    family: Any, width: int, d: int, data: Floats, near: Near, first: int, last: int, log_alpha: float
+    family: Any, engine: Any, data: Floats, first: Integers, second: Integers, log_alpha: float
 ) -> Edges:
-    """The edges of the observations from ``first`` to ``last`` to earlier ones."""
-    room, statistics, shared = 8 * (last - first), np.zeros((2, width)), np.zeros(len(data), np.int32)
-    while True:
-        one, two, odds = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-        n = edges_from(family, statistics, d, data, near, first, last, log_alpha, shared, one, two, odds)
-        if n <= room:
-            return Edges(one[:n], two[:n], odds[:n])
-        room = n
+    """Those of the pairs that are edges."""
+    statistics, odds = np.zeros((2, engine.scorer.width)), np.empty(len(first))
+    write_odds(family, statistics, engine.widths[0], data, first, second, log_alpha, odds)
+    kept = odds >= LEAST
+    return Edges(first[kept], second[kept], odds[kept])
 
 
 @kernel
-def edges_from(family, statistics, d, data, near, first, last, log_alpha, shared, one, two, odds):
-    """Write the edges of some observations to earlier ones, as far as there is room; returns how many there are.
+def write_odds(family, statistics, d, data, first, second, log_alpha, odds):
+    """Write the log-odds of pairs; those of one second observation follow one another."""
+    begin(family, statistics, d)
+    gain, ids, x = np.empty(2), np.arange(2), np.int64(-1)
+    for k in range(first.shape[0]):
+        if second[k] != x:
+            x = second[k]
+            extend(family, statistics, np.int64(1), np.int64(0), np.int64(0), data, x)
+        gains(family, statistics, ids, np.int64(0), np.int64(2), data, first[k], gain)
+        odds[k] = gain[1] - gain[0] - log_alpha
+
+
+@kernel
+def pairs_from(near, start, stop, shared, first, second):
+    """Write the pairs of some observations, for which there is room; returns how many there are.
 
     ``shared`` is working memory, 0 for each observation.
     """
-    begin(family, statistics, d)
-    gain, ids, count = np.empty(2), np.arange(2), 0
-    met, best = np.empty(1024, np.int64), np.empty(CLOSEST, np.int64)
-    for x in range(first, last):
+    met, best, count = np.empty(1024, np.int64), np.empty(CLOSEST, np.int64), 0
+    for x in range(start, stop):
         met, n_met = meet(near, x, shared, met)
         n = closest(met, n_met, shared, best)
         for k in range(n_met):
             shared[met[k]] = 0
-        if n > 0:
-            extend(family, statistics, np.int64(1), np.int64(0), np.int64(0), data, x)
         for k in range(n):
-            y = best[k]
-            gains(family, statistics, ids, np.int64(0), np.int64(2), data, y, gain)
-            said = gain[1] - gain[0] - log_alpha
-            if said >= LEAST:
-                if count < one.shape[0]:
-                    one[count], two[count], odds[count] = y, x, said
-                count += 1
+            first[count], second[count] = best[k], x
+            count += 1
     return count
 
 

@@ -11,11 +11,11 @@ It is done in SQL, so that it works out of core, and in a session of Spark as we
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from partita._core.typing import Integers
+from partita._core.typing import Array, Integers
 
 PAIRS = 100  # of an observation, at most, on average, from keys; and as many from two keys taken together
 TOGETHER = 8  # keys of an observation, at most, that are taken together, two at a time: the rarest
@@ -33,6 +33,15 @@ COMMON = """
 """
 BOTH = """
     SELECT a.number, {xor} AS key FROM {common} a JOIN {common} b ON a.number = b.number AND a.key < b.key
+"""
+SHARED = """
+    SELECT second, first, place FROM (
+        SELECT b.number AS second, a.number AS first,
+            row_number() OVER (PARTITION BY b.number ORDER BY sum(w.worth) DESC, a.number) AS place
+        FROM {keys} a JOIN {keys} b ON a.key = b.key AND a.number < b.number
+        JOIN {often} o ON a.key = o.key JOIN {worth} w ON o.n = w.n
+        GROUP BY a.number, b.number
+    ) AS ranked WHERE place <= {most}
 """
 
 
@@ -55,32 +64,90 @@ def limit_of(frequencies: Integers, times: Integers, pairs: float) -> int:
     return int(frequencies[count - 1]) if count else 1
 
 
-def near(connection: Any, keys: str, n: int) -> Near:
-    """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations."""
-    rare = selected(connection, keys, n)
-    found = connection.execute(f"SELECT number, key FROM {rare} ORDER BY key, number").fetchnumpy()
-    return listed(np.asarray(found["number"]), np.asarray(found["key"]), n)
+class Tables(Protocol):
+    """Where SQL is run."""
+
+    xor: str  # of a.key and b.key
+
+    def make(self, name: str, query: str) -> str:
+        """Make a table; returns what it is called in queries."""
+
+    def put(self, name: str, columns: dict[str, Array]) -> str:
+        """Make a table of arrays; returns what it is called in queries."""
+
+    def fetch(self, query: str) -> dict[str, Array]:
+        """The columns of an answer."""
 
 
-def selected(connection: Any, keys: str, n: int) -> str:
-    """Make a table of the keys, and pairs of keys, that observations are compared by; returns its name."""
+class InDuckDB:
+    """SQL in a connection of DuckDB."""
 
-    def make(name: str, query: str, **names: Any) -> str:
-        connection.execute(f"CREATE OR REPLACE TABLE {name} AS {query.format(**names)}")
+    xor = "xor(a.key, b.key)"
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+
+    def make(self, name: str, query: str) -> str:
+        self.connection.execute(f"CREATE OR REPLACE TABLE {name} AS {query}")
         return name
 
-    def limit(often: str) -> int:
-        found = connection.execute(HISTOGRAM.format(often=often)).fetchnumpy()
-        return limit_of(np.asarray(found["n"]), np.asarray(found["times"]), PAIRS * n)
+    def put(self, name: str, columns: dict[str, Array]) -> str:
+        self.connection.register(name, columns)
+        return name
 
-    often = make("often", OFTEN, keys=keys)
+    def fetch(self, query: str) -> dict[str, Array]:
+        found = self.connection.execute(query).fetchnumpy()
+        return {name: np.asarray(column) for name, column in found.items()}
+
+
+def near(connection: Any, keys: str, n: int) -> Near:
+    """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations."""
+    tables = InDuckDB(connection)
+    compared_by = selected(tables, keys, n)
+    found = tables.fetch(f"SELECT number, key FROM {compared_by} ORDER BY key, number")
+    return listed(found["number"], found["key"], n)
+
+
+def selected(tables: Tables, keys: str, n: int) -> str:
+    """Make a table of the keys, and pairs of keys, that observations are compared by; returns its name."""
+
+    def limit(often: str) -> int:
+        found = tables.fetch(HISTOGRAM.format(often=often))
+        return limit_of(found["n"], found["times"], PAIRS * n)
+
+    often = tables.make("often", OFTEN.format(keys=keys))
     rarest = limit(often)
-    make("common", COMMON, keys=keys, often=often, limit=rarest, together=TOGETHER)
-    both = make("in_twos", BOTH, common="common", xor="xor(a.key, b.key)")
-    often_both = make("often_in_twos", OFTEN, keys=both)
+    common = tables.make("common", COMMON.format(keys=keys, often=often, limit=rarest, together=TOGETHER))
+    both = tables.make("in_twos", BOTH.format(common=common, xor=tables.xor))
+    often_both = tables.make("often_in_twos", OFTEN.format(keys=both))
     one = RARE.format(keys=keys, often=often, limit=rarest)
     two = RARE.format(keys=both, often=often_both, limit=limit(often_both))
-    return make("compared_by", f"{one} UNION ALL {two}")
+    return tables.make("compared_by", f"{one} UNION ALL {two}")
+
+
+def closest(tables: Tables, keys: str, n: int, most: int) -> str:
+    """Make a table of pairs, of each observation with those earlier ones that share most with it; returns its name.
+
+    They are the pairs that a kernel of :mod:`.edges` finds, in its order: by ``second``, then by ``place``.
+
+    Parameters
+    ----------
+    keys : str
+        What :func:`selected` has made.
+    n : int
+        How many observations there are.
+    most : int
+        Of the pairs of an observation.
+    """
+    often = tables.make("holders", OFTEN.format(keys=keys))
+    times = tables.fetch(f"SELECT DISTINCT n FROM {often} ORDER BY n")["n"]
+    worth = tables.put("worth", {"n": times, "worth": worth_of(times, n).astype(np.int64)})
+    return tables.make("closest", SHARED.format(keys=keys, often=often, worth=worth, most=most))
+
+
+def worth_of(times: Integers, n: int) -> Any:
+    """What it is worth to share a key that so many of n observations have: whole numbers, of which sums are exact."""
+    return (np.log((n + 1.0) / times) * WORTH).astype(np.int32) + 1
 
 
 def listed(holders: Integers, keys: Integers, n: int) -> Near:
@@ -91,11 +158,10 @@ def listed(holders: Integers, keys: Integers, n: int) -> Near:
     number = np.cumsum(first) - 1
     order = np.argsort(holders, kind="stable")
     own_starts = np.append(0, np.cumsum(np.bincount(holders, minlength=n)))
-    worth = np.log((n + 1.0) / np.diff(starts)) * WORTH  # in whole numbers, of which sums are exact
     return Near(
         starts,
         holders.astype(np.int32),
         own_starts,
         number[order].astype(np.int32),
-        worth.astype(np.int32) + 1,
+        worth_of(np.diff(starts), n),
     )

@@ -1,0 +1,141 @@
+"""Records as a run reads them: an id each, and what it says as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from partita._core.typing import Integers
+from partita.bulk.work import VERSION, partial
+from partita.models.records.fragments import check_fragment, is_missing, rows_of
+
+CHUNK = 25_000  # records of a file
+Said = dict[str, Any]
+
+
+def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
+    """Ids, and what records say, as JSON; errors name the row."""
+    known: dict[str, int] = {}
+    for row, given in enumerate(rows_of(records)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"row {row} must map attributes to values, got {type(given).__name__}")
+        own = None if id is None else given.get(id)
+        name = str(row) if is_missing(own) else str(own)
+        if (before := known.setdefault(name, row)) != row:
+            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
+        yield name, as_json(f"row {row}", given, id)
+
+
+def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
+    """What a record says, without its id; errors name its place, such as "row 3"."""
+    said = check_fragment(place, {k: v for k, v in given.items() if k != id or id is None})
+    try:
+        return json.dumps(said)
+    except TypeError:
+        for name, values in said.items():
+            for value in values:
+                if not isinstance(value, str | int | float | list | dict):
+                    kind = type(value).__name__
+                    raise TypeError(
+                        f"{place}, attribute {name!r}: {kind} is neither text nor a number"
+                    ) from None
+        raise
+
+
+def begun(options: Mapping[str, Any]) -> Any:
+    """A digest to which the records of a run are added, in order."""
+    return hashlib.blake2b(json.dumps([VERSION, options], sort_keys=True).encode(), digest_size=16)
+
+
+def add(digest: Any, rows: Iterable[tuple[str, str]]) -> None:
+    """Add ids and what they say."""
+    for pair in rows:
+        digest.update(repr(pair).encode("utf-8", "surrogatepass"))
+
+
+def in_chunks(rows: Iterable[tuple[str, str]], n: int) -> Iterator[list[tuple[str, str]]]:
+    """So many at a time."""
+    rest = iter(rows)
+    while some := list(islice(rest, n)):
+        yield some
+
+
+def validated(model: Any, said: list[Said], first: int) -> list[Any]:
+    """Records as the model takes them; ValueError names the record by its row, of which ``first`` is the first."""
+    try:
+        return list(model.validate(said))
+    except ValueError:
+        row, reason = refused(model, said)
+        raise ValueError(f"row {first + row}: {reason}") from None
+
+
+def refused(model: Any, said: list[Said]) -> tuple[int, str]:
+    """The first record that the model does not take, counted from 0, and why."""
+    for row, one in enumerate(said):
+        try:
+            model.validate([one])
+        except ValueError as error:
+            return row, str(error).removeprefix("row 0, ").removeprefix("row 0: ")
+    raise AssertionError("the model takes each record, but not all of them")
+
+
+class Records:
+    """Records in files of a directory.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.n = path, 0
+
+    def append(self, rows: list[tuple[str, str]]) -> None:
+        """Keep ``CHUNK`` more, or the last ones."""
+        ids, said = zip(*rows, strict=True)
+        columns = {"id": np.array(ids, object), "said": np.array(said, object)}
+        target = self._file(self.n // CHUNK)
+        with duckdb.connect() as connection:
+            connection.register("rows", columns)
+            connection.execute(
+                f"COPY (SELECT id, said FROM rows) TO {quoted(partial(target))} (FORMAT parquet)"
+            )
+        partial(target).replace(target)
+        self.n += len(rows)
+
+    def chunks(self) -> Iterator[tuple[int, list[Said]]]:
+        """What they say, some thousand at a time, with the number of the first."""
+        for first in range(0, self.n, CHUNK):
+            yield first, [json.loads(text) for text in self._column(first // CHUNK, "said")]
+
+    def ids(self) -> list[str]:
+        """Their ids."""
+        return [id for first in range(0, self.n, CHUNK) for id in self._column(first // CHUNK, "id")]
+
+    def sample(self, numbers: Integers) -> list[Said]:
+        """What some say, by number, in ascending order."""
+        found: list[Said] = []
+        for first, said in self.chunks():
+            start, stop = np.searchsorted(numbers, [first, first + len(said)])
+            found += [said[x - first] for x in numbers[start:stop].tolist()]
+        return found
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"records-{number:05d}.parquet"
+
+    def _column(self, number: int, name: str) -> list[str]:
+        with duckdb.connect() as connection:
+            query = f"SELECT {name} FROM read_parquet({quoted(self._file(number))})"
+            return list(chain.from_iterable(connection.execute(query).fetchall()))
+
+
+def quoted(path: Path) -> str:
+    """A path in SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
