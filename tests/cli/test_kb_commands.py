@@ -121,6 +121,24 @@ def test_build_says_what_came_of_it_and_goes_on_when_it_is_run_again(data, tmp_p
     assert "15 unchanged" in run("build", data, "-o", kb, "--ignore", "person", "--refine", 0)
 
 
+def test_build_in_bulk(data, tmp_path):
+    kb = tmp_path / "new.db"
+    options = ("--ignore", "person", "--bulk")
+    report = document("build", data, "-o", kb, *options, "--jobs", 2)
+    assert (report["added"], report["unchanged"]) == (15, 0)
+    assert document("stats", kb)["fragments"] == 15
+    assert entity_of(kb, 1)["id"] == "E1"
+    again = refused("build", data, "-o", kb, *options)
+    assert "add to it without bulk" in again
+    assert document("build", data, "-o", kb, "--ignore", "person")["unchanged"] == 15
+    assert document("add", kb, "-", input='{"id": "new", "name": "Tom Okafor"}\n')["added"] == 1
+    assert "--sync" in refused("build", data, "-o", tmp_path / "other.db", *options, "--sync", code=2)
+    assert not (tmp_path / "other.db").exists()
+    exact = refused("build", data, "-o", tmp_path / "other.db", *options, "--exact")
+    assert "leave one of them out" in exact
+    assert not (tmp_path / "other.db").exists()
+
+
 def test_diagnostics_say_what_the_sampler_did(data, tmp_path):
     built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics")
     steps = built["diagnostics"]["steps"]
@@ -191,7 +209,7 @@ def test_remove_of_an_entity_names_its_fragments(kb):
 
 def test_refine_and_relearn(kb):
     assert "entities" in run("refine", kb)
-    assert document("refine", kb, "--sweeps", 2)["sweeps"] == 2
+    assert document("refine", kb, "--sweeps", 2, "--jobs", 2)["sweeps"] == 2
     assert "Learnt anew" in run("relearn", kb)
     assert document("relearn", kb)["entities"] > 3
 
