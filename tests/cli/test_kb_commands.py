@@ -21,7 +21,7 @@ from partita.kb import knowledge_base
 from partita.kb.queries.answers import Event
 from partita.kb.store import database as store
 from partita.models.records.record import Record
-from partita.terminal.text import CONTROL, consequences_in_words, percent, signed
+from partita.terminal.text import CONTROL, consequences_in_words, percent, proportion, signed, sure
 from partita.terminal.waterfall import HALF, bar
 from tests.helpers.files import ROOT
 
@@ -366,8 +366,21 @@ def test_bars_point_to_the_side_that_the_evidence_is_for():
     ("probability", "text"),
     [(0.0, "0 %"), (1e-9, "<1 %"), (0.5, "50 %"), (1 - 1e-9, ">99 %"), (1.0, "100 %")],
 )
-def test_only_certainty_is_written_as_such(probability, text):
-    assert percent(probability) == text
+def test_only_what_was_counted_is_all_or_nothing(probability, text):
+    assert proportion(probability) == sure(probability, 1) == text
+    less = {"0 %": "<1 %", "100 %": ">99 %"}.get(text, text)
+    assert percent(probability) == sure(probability, 2) == less
+
+
+def test_only_a_fragment_alone_is_certain(kb):
+    for text in (
+        run("entities", kb),
+        run("show", kb, "1"),
+        run("show", kb, entity_of(kb, 1)["id"], "--rows"),
+    ):
+        assert " 100 %" not in text
+    run("add", kb, "-", input='{"id": "alone", "name": "Zygmunt Xylander"}\n')
+    assert "100 % sure: alone" in run("show", kb, entity_of(kb, "alone")["id"])
 
 
 def test_events(kb):
