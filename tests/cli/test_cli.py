@@ -119,6 +119,7 @@ EXAMPLES = {
     "docs/clustering.md": 7,
     "docs/records.md": 5,
     "docs/events.md": 1,
+    "docs/scale.md": 1,
 }  # at least so many blocks
 
 

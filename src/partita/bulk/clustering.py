@@ -213,7 +213,7 @@ class Run:
         n = self.work.n
         found = blocks_of(n, linked)
         divided(self.report, linked, found, component_of(n, linked))
-        self.report.largest = [described(self.work.sample(own)) for own in largest_blocks(found.block)]
+        self.report.largest = described(self.work, largest_blocks(found.block))
         return found.block
 
     def shards(self, block: Integers, count: int | None, alphas: tuple[Integers, Floats]) -> Iterator[Packed]:

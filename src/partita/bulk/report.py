@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from partita._core.typing import Integers
+from partita.bulk.work import Work
 from partita.smc.blocks.components import MOST, Blocks
 from partita.smc.blocks.edges import Edges
 
@@ -180,10 +180,18 @@ def largest_blocks(block: Integers) -> list[Integers]:
     return [np.flatnonzero(block == roots[k]) for k in order.tolist() if sizes[k] > 1]
 
 
-def described(said: list[dict[str, Any]]) -> Block:
-    """A block, by what its records say."""
-    counts = Counter(
-        f"{name} = {value}" for one in said for name, values in one.items() for value in set(map(str, values))
-    )
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return Block(len(said), dict(ranked[:WORDS]))
+def described(work: Work, blocks: list[Integers]) -> list[Block]:
+    """Blocks, by what most of their records say."""
+    numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *blocks]))
+    said = dict(zip(numbers.tolist(), work.sample(numbers), strict=True))
+    found = []
+    for own in blocks:
+        counts = Counter(
+            f"{name} = {value}"
+            for number in own.tolist()
+            for name, values in said[number].items()
+            for value in set(map(str, values))
+        )
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        found.append(Block(len(own), dict(ranked[:WORDS])))
+    return found

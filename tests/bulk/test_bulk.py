@@ -1,0 +1,292 @@
+"""Many records at once: the answer whatever the shards, runs that go on, the report, bad input, the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import partita as pt
+from benchmarks.crm import customers
+from partita import bulk
+from partita.bulk import clustering
+from partita.bulk.shards import in_order, shards_of
+from partita.bulk.work import Work
+from partita.cli import app
+from partita.smc.blocks import components
+from partita.smc.blocks.run import Packed
+from tests.helpers.effort import examples
+
+FOUND = customers(0)
+ROWS = [{k: v for k, v in row.items() if k != "source"} for row in FOUND.rows]
+TRUTH = np.array([FOUND.truth[row["id"]] for row in ROWS])
+
+
+@pytest.fixture(scope="module")
+def schema():
+    """A model that is learnt, so that each run need not: written as a schema it is learnt from there."""
+    said = [{k: v for k, v in row.items() if k != "id"} for row in ROWS]
+    return pt.Record.infer(said)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return bulk.cluster(ROWS, n_jobs=1)
+
+
+def same(one, other):
+    return (
+        one.ids == other.ids
+        and one.cluster.tobytes() == other.cluster.tobytes()
+        and one.probability.tobytes() == other.probability.tobytes()
+    )
+
+
+# ---------------------------------------------------------------------- the answer
+
+
+def test_the_answer_is_right_and_says_how_sure_it_is(found):
+    assert found.ids == [row["id"] for row in ROWS]
+    assert pt.bcubed(TRUTH, found.cluster)[2] > 0.9
+    assert ((found.probability > 0) & (found.probability <= 1)).all()
+    first = np.unique(found.cluster, return_index=True)[1]
+    assert found.cluster[np.sort(first)].tolist() == list(range(len(first)))
+    assert found.report.entities == len(first)
+    alone = np.bincount(found.cluster)[found.cluster] == 1
+    assert (found.probability[alone] == 1).all()
+
+
+def test_it_is_that_of_the_sampler_with_the_same_model(found, tmp_path):
+    bulk.cluster(ROWS, work=tmp_path / "work")
+    model = pt.Record.from_json(json.loads((tmp_path / "work" / "model.json").read_text())["model"])
+    said = [{k: v for k, v in row.items() if k != "id"} for row in ROWS]
+    sampler = pt.SplitSMC(model, n_particles=20, keys="auto", longest_odds=1000, random_state=0)
+    labels = sampler.fit(said, n_jobs=1).labels_
+    assert np.mean(labels == found.cluster) > 0.99  # seeds differ
+
+
+@pytest.mark.parametrize(("shards", "jobs"), [(2, 1), (4, 2), (16, 3), (1000, 2)])
+def test_it_is_the_same_for_any_number_of_shards_and_workers(found, shards, jobs):
+    assert same(bulk.cluster(ROWS, shards=shards, n_jobs=jobs), found)
+
+
+def test_an_own_schema_and_tables_and_no_ids(schema):
+    frame = pytest.importorskip("pandas").DataFrame(ROWS)
+    one = bulk.cluster(ROWS, schema=schema)
+    assert same(bulk.cluster(frame, schema=schema.to_toml()), one)
+    without = bulk.cluster([{k: v for k, v in row.items() if k != "id"} for row in ROWS], schema=schema)
+    assert without.ids == [str(row) for row in range(len(ROWS))]
+    assert without.cluster.tolist() == one.cluster.tolist()
+
+
+# ---------------------------------------------------------------------- shards
+
+blocks = st.lists(st.integers(0, 6), min_size=1, max_size=30).map(
+    lambda kinds: np.array([kinds.index(kind) for kind in kinds])
+)
+
+
+@examples(100)
+@given(blocks, st.integers(1, 9))
+def test_shards_keep_blocks_whole_and_are_about_as_large(block, count):
+    shards = shards_of(block, count)
+    assert len(shards) == min(count, len(set(block.tolist())))
+    assert sorted(np.concatenate([shard.members for shard in shards]).tolist()) == list(range(len(block)))
+    for shard in shards:
+        assert shard.members.tolist() == sorted(shard.members.tolist())
+        assert shard.block.tolist() == block[shard.members].tolist()
+    held = [set(shard.block.tolist()) for shard in shards]
+    assert sum(map(len, held)) == len(set(block.tolist()))
+    sizes, largest = [len(shard.members) for shard in shards], np.bincount(block).max()
+    assert max(sizes) - min(sizes) <= largest
+
+
+@examples(50)
+@given(blocks, st.integers(1, 5), st.randoms(use_true_random=False))
+def test_what_comes_of_shards_is_put_together_in_the_order_of_blocks(block, count, random):
+    def packed(members):
+        """A subproblem of each record, with all that stands beside it telling which it is of."""
+        own = np.asarray(members, np.int64)
+        ones = np.ones(len(own), np.int64)
+        shapes = np.column_stack([ones + own % 2, ones, ones])
+        rows = np.repeat(own, ones + own % 2)
+        return Packed(own, ones, shapes, rows.astype(np.int32), rows * 1.0, own * 10.0)
+
+    parts = [
+        packed(shard.members[np.argsort(shard.block, kind="stable")]) for shard in shards_of(block, count)
+    ]
+    random.shuffle(parts)
+    found = in_order(parts, block)
+    expected = packed(np.argsort(block, kind="stable"))
+    for one, other in zip(found, expected, strict=True):
+        assert one.tolist() == other.tolist()
+
+
+# ---------------------------------------------------------------------- runs that go on
+
+
+def test_a_run_goes_on_after_the_last_finished_shard(found, tmp_path, monkeypatch):
+    work, done = tmp_path / "work", []
+    write = Work.write_arrays
+
+    def break_off(self, name, arrays):
+        if name.startswith("shard") and len(done) == 2:
+            raise KeyboardInterrupt
+        write(self, name, arrays)
+        done.append(name)
+
+    monkeypatch.setattr(Work, "write_arrays", break_off)
+    with pytest.raises(KeyboardInterrupt):
+        bulk.cluster(ROWS, shards=5, work=work)
+    monkeypatch.setattr(Work, "write_arrays", write)
+    learnt = []
+    monkeypatch.setattr(clustering.Record, "fit_prior", lambda *_, **__: learnt.append(1))
+    again = bulk.cluster(ROWS, shards=5, work=work)
+    assert again.report.resumed == 2
+    assert not learnt
+    assert same(again, found)
+
+
+def test_another_run_in_the_same_directory_begins_anew(found, tmp_path):
+    work = tmp_path / "work"
+    bulk.cluster(ROWS[:-1], work=work)
+    again = bulk.cluster(ROWS, work=work)
+    assert again.report.resumed == 0
+    assert same(again, found)
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(ValueError, match="not the directory of a run"):
+        bulk.cluster(ROWS, work=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_killed_run_ends_with_the_same_bytes(tmp_path):
+    data = tmp_path / "people.jsonl"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    arguments = ["bulk", str(data), "--shards", "40", "--jobs", "1", "-o"]
+    assert CliRunner().invoke(app, [*arguments, str(tmp_path / "whole.parquet")]).exit_code == 0
+    killed = tmp_path / "killed.parquet"
+    code = (
+        "import os, signal; from partita.bulk.work import Work; from partita.cli import app\n"
+        "write, done = Work.write_arrays, []\n"
+        "def kill(self, name, arrays):\n"
+        "    write(self, name, arrays); done.append(name)\n"
+        "    if len(done) == 7: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "Work.write_arrays = kill\n"
+        "app()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, *arguments, str(killed)], capture_output=True)
+    assert ended.returncode == -signal.SIGKILL
+    assert not killed.exists()
+    outcome = CliRunner().invoke(app, [*arguments, str(killed)])
+    assert outcome.exit_code == 0
+    assert "7 of 40 shards had been done before" in outcome.output
+    assert killed.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["killed.parquet", "people.jsonl", "whole.parquet"]
+
+
+# ---------------------------------------------------------------------- the report
+
+
+def test_the_report_says_what_was_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr(components.blocks_of, "__defaults__", (8,))
+    monkeypatch.setattr("partita.bulk.report.MOST", 8)
+    report = bulk.cluster(ROWS).report
+    assert report.divided > 0
+    assert report.cut > 0
+    assert 0 < report.cut_probability < report.cut
+    assert max(block.records for block in report.largest) == 8
+    assert "links were cut" in report.warnings[0]
+    report.write(tmp_path)
+    kept = json.loads((tmp_path / "report.json").read_text())
+    assert kept["cut"] == report.cut
+    assert kept["records"] == len(ROWS)
+    assert [phase["name"] for phase in kept["phases"]] == [
+        "reading", "learning", "encoding", "planning", "clustering", "writing"
+    ]  # fmt: skip
+    assert "largest blocks" in (tmp_path / "report.md").read_text()
+
+
+def test_samples_that_disagree_are_told():
+    report = bulk.Report(size=2.0, size_again=3.0)
+    assert "2.0 and 3.0" in report.warnings[0]
+    assert not bulk.Report(size=2.0, size_again=2.1).warnings
+
+
+def test_a_second_sample_is_looked_at_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(clustering, "SAMPLE", len(ROWS) // 2)
+    report = bulk.cluster(ROWS).report
+    assert report.size_again is not None
+    assert report.size_again >= 1.0
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("records", "options", "message"),
+    [
+        ([], {}, "there is no record"),
+        ([{"id": 1, "name": "Ada"}, {"id": 1, "name": "Bob"}], {}, "row 1 and row 0 have the same id, '1'"),
+        ([{"name": "Ada"}, ["Bob"]], {}, "row 1 must map"),
+        (ROWS, {"engine": "cluster"}, "engine"),
+        (ROWS, {"shards": 0}, "shards"),
+        (ROWS, {"n_jobs": 0}, "n_jobs"),
+        (ROWS, {"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input_is_named(records, options, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        bulk.cluster(records, **options)
+
+
+def test_a_record_that_the_schema_refuses_is_named_by_its_row():
+    schema = pt.Record({"born": pt.Number()})
+    rows = [{"born": k % 7} for k in range(40)]
+    rows[33] = {"born": "long ago"}
+    with pytest.raises(ValueError, match="row 33"):
+        bulk.cluster(rows, schema=schema)
+
+
+# ---------------------------------------------------------------------- the command line
+
+
+def test_the_command_writes_what_splink_users_expect(found, tmp_path):
+    data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    outcome = CliRunner().invoke(
+        app, ["bulk", str(data), "-o", str(output), "--report", str(tmp_path / "r"), "--json"]
+    )
+    assert outcome.exit_code == 0
+    assert json.loads(outcome.output)["entities"] == found.report.entities
+    lines = output.read_text().splitlines()
+    assert lines[0] == "unique_id,cluster_id,match_probability"
+    assert [line.split(",")[:2] for line in lines[1:]] == [
+        [id, str(own)] for id, own in zip(found.ids, found.cluster.tolist(), strict=True)
+    ]
+    assert (tmp_path / "r" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "x.unknown"], "does not end in one of"),
+        (["-o", "nowhere/x.csv"], "no folder nowhere"),
+        (["-o", "x.csv", "--engine", "cloud"], "local or spark"),
+        (["-o", "x.csv", "--spark", "sc://here"], "--engine spark"),
+    ],
+)
+def test_what_the_command_refuses(arguments, message, tmp_path):
+    data = tmp_path / "people.jsonl"
+    data.write_text(json.dumps(ROWS[0]) + "\n")
+    outcome = CliRunner().invoke(app, ["bulk", str(data), *arguments])
+    assert outcome.exit_code != 0
+    assert message in outcome.output.replace("\n", " ")
