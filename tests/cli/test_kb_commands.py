@@ -139,8 +139,9 @@ def test_build_in_bulk(data, tmp_path):
     assert not (tmp_path / "other.db").exists()
 
 
-def test_diagnostics_say_what_the_sampler_did(data, tmp_path):
-    built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics")
+@pytest.mark.parametrize("option", [[], ["--bulk"]])
+def test_diagnostics_say_what_the_sampler_did(data, tmp_path, option):
+    built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics", *option)
     steps = built["diagnostics"]["steps"]
     assert steps >= built["added"]
     assert built["diagnostics"]["pooled"] >= steps - 1

@@ -64,7 +64,9 @@ def fit_encoded(
     task = task_of(encoded, keys, found.blocks.block, np.arange(n), alphas)
     seed = int(new_seed(engine.state))
     packed = run(engine, task, seed, workers, progress)
+    totals = shared_of(engine.state)[3].copy()
     engine.state = state_of(engine, packed, encoded, keys, alphas)
+    shared_of(engine.state)[3][:] = totals
     return found
 
 
