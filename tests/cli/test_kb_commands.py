@@ -21,7 +21,7 @@ from partita.kb import knowledge_base
 from partita.kb.queries.answers import Event
 from partita.kb.store import database as store
 from partita.models.records.record import Record
-from partita.terminal.text import CONTROL, consequences_in_words, percent, signed
+from partita.terminal.text import CONTROL, consequences_in_words, percent, proportion, signed, sure
 from partita.terminal.waterfall import HALF, bar
 from tests.helpers.files import ROOT
 
@@ -121,8 +121,27 @@ def test_build_says_what_came_of_it_and_goes_on_when_it_is_run_again(data, tmp_p
     assert "15 unchanged" in run("build", data, "-o", kb, "--ignore", "person", "--refine", 0)
 
 
-def test_diagnostics_say_what_the_sampler_did(data, tmp_path):
-    built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics")
+def test_build_in_bulk(data, tmp_path):
+    kb = tmp_path / "new.db"
+    options = ("--ignore", "person", "--bulk")
+    report = document("build", data, "-o", kb, *options, "--jobs", 2)
+    assert (report["added"], report["unchanged"]) == (15, 0)
+    assert document("stats", kb)["fragments"] == 15
+    assert entity_of(kb, 1)["id"] == "E1"
+    again = refused("build", data, "-o", kb, *options)
+    assert "add to it without bulk" in again
+    assert document("build", data, "-o", kb, "--ignore", "person")["unchanged"] == 15
+    assert document("add", kb, "-", input='{"id": "new", "name": "Tom Okafor"}\n')["added"] == 1
+    assert "--sync" in refused("build", data, "-o", tmp_path / "other.db", *options, "--sync", code=2)
+    assert not (tmp_path / "other.db").exists()
+    exact = refused("build", data, "-o", tmp_path / "other.db", *options, "--exact")
+    assert "leave one of them out" in exact
+    assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.parametrize("option", [[], ["--bulk"]])
+def test_diagnostics_say_what_the_sampler_did(data, tmp_path, option):
+    built = document("build", data, "-o", tmp_path / "new.db", "--diagnostics", *option)
     steps = built["diagnostics"]["steps"]
     assert steps >= built["added"]
     assert built["diagnostics"]["pooled"] >= steps - 1
@@ -191,7 +210,7 @@ def test_remove_of_an_entity_names_its_fragments(kb):
 
 def test_refine_and_relearn(kb):
     assert "entities" in run("refine", kb)
-    assert document("refine", kb, "--sweeps", 2)["sweeps"] == 2
+    assert document("refine", kb, "--sweeps", 2, "--jobs", 2)["sweeps"] == 2
     assert "Learnt anew" in run("relearn", kb)
     assert document("relearn", kb)["entities"] > 3
 
@@ -348,8 +367,21 @@ def test_bars_point_to_the_side_that_the_evidence_is_for():
     ("probability", "text"),
     [(0.0, "0 %"), (1e-9, "<1 %"), (0.5, "50 %"), (1 - 1e-9, ">99 %"), (1.0, "100 %")],
 )
-def test_only_certainty_is_written_as_such(probability, text):
-    assert percent(probability) == text
+def test_only_what_was_counted_is_all_or_nothing(probability, text):
+    assert proportion(probability) == sure(probability, 1) == text
+    less = {"0 %": "<1 %", "100 %": ">99 %"}.get(text, text)
+    assert percent(probability) == sure(probability, 2) == less
+
+
+def test_only_a_fragment_alone_is_certain(kb):
+    for text in (
+        run("entities", kb),
+        run("show", kb, "1"),
+        run("show", kb, entity_of(kb, 1)["id"], "--rows"),
+    ):
+        assert " 100 %" not in text
+    run("add", kb, "-", input='{"id": "alone", "name": "Zygmunt Xylander"}\n')
+    assert "100 % sure: alone" in run("show", kb, entity_of(kb, "alone")["id"])
 
 
 def test_events(kb):

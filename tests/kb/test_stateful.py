@@ -39,8 +39,8 @@ class Life(RuleBasedStateMachine):
     judgements = Bundle("judgements")
     model = None
 
-    @initialize()
-    def begin(self):
+    @initialize(bulk=st.booleans())
+    def begin(self, bulk):
         self.folder = tempfile.mkdtemp()
         self.path = Path(self.folder) / "kb.db"
         self.kb = partita.kb.open(self.path, n_particles=5, model=self.model)
@@ -49,7 +49,7 @@ class Life(RuleBasedStateMachine):
         self.binding = {}  # judgements that count: whether they join, and the fragments on their sides
         self.known = {}  # of each entity ever seen: its fragments when last seen
         self.undid = False  # whether a judgement was undone just now
-        self.kb.add(ROWS[:10])
+        self.kb.add(ROWS[:10], bulk=bulk and self.model is None)
         self.held = {row["id"]: row["properties"] for row in ROWS[:10]}
 
     def teardown(self):

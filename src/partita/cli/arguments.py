@@ -160,6 +160,15 @@ OutputFormat = Annotated[
     typer.Option("--format", help="Of the file; its name tells, unless given.", show_default=False),
 ]
 Batch = Annotated[int, typer.Option("--batch", min=1, help="How many fragments are made durable at a time.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        min=1,
+        help="How many threads share the work; what comes out is the same for any number.",
+        show_default=False,
+    ),
+]
 SkipEmpty = Annotated[bool, typer.Option("--skip-empty", help="Pass over rows that say nothing.")]
 
 

@@ -72,6 +72,13 @@ def build(
         int, typer.Option(min=0, help="How often to look again, at the end, at what has come in.")
     ] = SWEEPS,
     batch: args.Batch = BATCH,
+    bulk: Annotated[
+        bool,
+        typer.Option(
+            "--bulk", help="Take all of it in at once, on all cores or --jobs: for a new knowledge base."
+        ),
+    ] = False,
+    jobs: args.Jobs = None,
     skip_empty: args.SkipEmpty = False,
     sync: args.Sync = False,
     dry_run: args.DryRun = False,
@@ -85,6 +92,8 @@ def build(
     If it is there already, the data are added to it: run an interrupted build again to go on.
     """
     check_goes_with_sync(sync, dry_run, yes)
+    if bulk and sync:
+        raise typer.BadParameter("--bulk and --sync do not go together: leave --sync out of a first build")
     given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet, source_name)
     fragments = given.fragments(reader := given.reader())
     if dry_run:
@@ -98,10 +107,10 @@ def build(
             done, synced = sync_all(base, given, watch.fragments, reader, dry_run, yes, refine)
             more = details(synced, dry_run)
         else:
-            done = add_all(base, given, watch.fragments, reader, batch, refine)
+            done = add_all(base, given, watch.fragments, reader, batch, refine, bulk, jobs)
         more |= watch.report()
         if refine:
-            base.finish()
+            base.finish(n_jobs=-1 if bulk and jobs is None else jobs)
         stats = base.stats()
         report = {"knowledge_base": output, **done, **more, "entities": stats["entities"]}
         report |= diagnosed(base, diagnostics, json)
@@ -191,6 +200,7 @@ def remove(
 def refine(
     kb: args.Base,
     sweeps: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
+    jobs: args.Jobs = None,
     diagnostics: args.Diagnostics = False,
     json: args.Json = False,
     quiet: args.Quiet = False,
@@ -198,7 +208,7 @@ def refine(
     """Look again at everything, in hindsight; never makes it worse."""
     with opened(kb) as base, watched(base):
         before = base.stats()["events"]
-        base.refine(sweeps)
+        base.refine(sweeps, n_jobs=jobs)
         changes, entities = counted(base, before), base.stats()["entities"]
         more = diagnosed(base, diagnostics, json)
     if json:
@@ -257,7 +267,14 @@ def relearn(
 
 
 def add_all(
-    base: KnowledgeBase, given: Input, fragments: Any, reader: Any, batch: int, sweeps: int = 0
+    base: KnowledgeBase,
+    given: Input,
+    fragments: Any,
+    reader: Any,
+    batch: int,
+    sweeps: int = 0,
+    bulk: bool = False,
+    jobs: int | None = None,
 ) -> dict[str, int]:
     """Add fragments, which are to be refined by so many sweeps, and say how many."""
 
@@ -265,7 +282,10 @@ def add_all(
         if done >= batch:  # there may be more
             given.count_if_wanted()
 
-    done = base.add(fragments, batch=batch, progress=between, sweeps=sweeps)
+    if bulk:
+        done = base.add(fragments, sweeps=sweeps, bulk=True, n_jobs=jobs)
+    else:
+        done = base.add(fragments, batch=batch, progress=between, sweeps=sweeps)
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
 
 

@@ -20,6 +20,7 @@ from partita.kb.language import Network, black_box
 from partita.models.records.record import Record
 from partita.models.records.vocabulary import Growing
 from partita.posterior import Posterior
+from partita.smc.blocks.fit import fit_encoded
 from partita.smc.engine import Engine
 from partita.smc.files.packing import PACKED, check, free_slots, live_slots, pack_slots, unpack, with_room
 from partita.smc.moves.concentration import weigh_all
@@ -30,6 +31,7 @@ from partita.smc.reading.snapshot import posterior_of
 from partita.smc.sampler import ODDS
 from partita.smc.state.access import changed_since, just_written, n_changes
 from partita.smc.state.constraints import constraints_from
+from partita.smc.state.keys import Keys
 from partita.smc.state.state import ARRAYS, COUNTS, Settings, dismantle
 
 VERSION = 1  # of the packed subproblems
@@ -168,6 +170,40 @@ class Clustering:
         self.engine.learn_alpha()
         return self.rename(changed_since(self.engine.state, before)[0])
 
+    def encode(self, fragments: Sequence[Any], first: int) -> tuple[Floats, Keys]:
+        """Fragments that are to be loaded, from observation ``first`` on, as the sampler has them, and their keys."""
+        self.engine.keep(fragments, first)
+        return self.engine.encode(fragments), self.model.keys(fragments)
+
+    def load(
+        self, encoded: Floats, keys: Keys, workers: int, progress: Watcher = unwatched
+    ) -> tuple[Integers, Floats]:
+        """Observe the first fragments there are, numbered from 1, in blocks.
+
+        Parameters
+        ----------
+        encoded, keys
+            Of all of them, as :meth:`encode` has returned them.
+        workers : int
+            How many threads; the result does not depend on it.
+
+        Returns
+        -------
+        entity : int array
+            Of each fragment: entities are numbered in order of their first fragments.
+        sure : array
+            How sure each is of its entity.
+        """
+        engine = self.engine
+        fit_encoded(engine, encoded, keys, workers, progress)
+        _, clusters, sure = best_clustering(engine.state, live_slots(engine.state))
+        _, first, cluster = np.unique(clusters, return_index=True, return_inverse=True)
+        entity = 1 + np.argsort(np.argsort(first))[cluster]
+        self.hold(np.arange(1, len(encoded) + 1), entity)
+        self.next_entity = len(first) + 1
+        self._saved = -1  # for nothing of it is
+        return entity, sure
+
     def remove(self, number: int) -> Outcome:
         """Take a fragment out, and tell what that has changed."""
         x = self.place(number)
@@ -198,15 +234,17 @@ class Clustering:
         after: int | None = None,
         most: int | None = None,
         progress: Watcher = unwatched,
+        workers: int = 1,
     ) -> Outcome:
         """One sweep of refinement: of all, or of what fragments with numbers ``after`` one have touched.
 
-
-        Replays have ``most`` observations at most, if that is given. ``progress`` is told of the subproblems.
+        Replays have ``most`` observations at most, if that is given. ``progress`` is told of the subproblems. The
+        result does not depend on the number of ``workers``.
         """
         engine, before = self.engine, int(n_changes(self.engine.state))
         present = engine.present
-        refine(engine, None if after is None else present[self.numbers[present] > after], most, progress)
+        of = None if after is None else present[self.numbers[present] > after]
+        refine(engine, of, most, progress, workers)
         return self.rename(changed_since(engine.state, before)[0])
 
     def look_again(self, after: int, most: int) -> Outcome:

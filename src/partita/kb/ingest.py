@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection
 
-from partita._core.checks import whole
+from partita._core.checks import whole, workers
 from partita.kb import judgements, labels
 from partita.kb.clustering import Clustering, Outcome
 from partita.kb.fragments import Fragment, as_fragments
@@ -61,8 +61,7 @@ def add(
     """See :meth:`KnowledgeBase.add`."""
     whole("batch", batch, 1)
     whole("sweeps", sweeps, 0)
-    n = len(given) if isinstance(given, Sized) and not is_table(given) else None
-    rows = fragments_of(given)
+    n, rows = length_of(given), fragments_of(given)
     first: list[Fragment] = [] if session.is_learnt() else list(islice(rows, ENOUGH))
     rows, total = chain(first, rows), Added()
     while some := list(islice(rows, batch)):
@@ -76,6 +75,11 @@ def add(
         total = Added(*map(sum, zip(total, done, strict=True)))
         progress(sum(total))
     return total
+
+
+def length_of(given: Any) -> int | None:
+    """How many fragments there are, if that is known before they are read."""
+    return len(given) if isinstance(given, Sized) and not is_table(given) else None
 
 
 def fragments_of(given: Any, source: str | None = None) -> Iterator[Fragment]:
@@ -124,7 +128,7 @@ def add_batch(
             observe(session, journal, waiting)
             waiting = []
             update(session, journal, old.number, number, fragment)
-        if session.n_present + len(waiting) >= GROWTH * session.settings["learnt_from"]:
+        if session.n_present + len(waiting) >= GROWTH * session.n_before_growth:
             observe(session, journal, waiting)
             waiting = []
             learn_anew(session, journal)
@@ -241,15 +245,18 @@ def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcom
 # ---------------------------------------------------------------------- looking again
 
 
-def refine(session: Session, sweeps: int, progress: Callable[[int], object]) -> None:
+def refine(
+    session: Session, sweeps: int, progress: Callable[[int], object], n_jobs: int | None = None
+) -> None:
     """See :meth:`KnowledgeBase.refine`."""
+    n_workers = workers(n_jobs)
     for sweep in range(whole("sweeps", sweeps, 0)):
         watched = partial(
             session.report, "refining" if sweeps == 1 else f"refining, sweep {sweep + 1} of {sweeps}"
         )
         with session.changing() as journal:
             if session.clustering is not None:
-                journal.record(session.live.refine(progress=watched), refined=True)
+                journal.record(session.live.refine(progress=watched, workers=n_workers), refined=True)
         progress(sweep + 1)
 
 
@@ -260,15 +267,17 @@ def leave_unrefined(connection: Connection, after: int, sweeps: int) -> None:
         put(connection, UNREFINED, {"after": after if known is None else known["after"], "sweeps": sweeps})
 
 
-def finish(session: Session, progress: Callable[[int], object]) -> int:
+def finish(session: Session, progress: Callable[[int], object], n_jobs: int | None = None) -> int:
     """See :meth:`KnowledgeBase.finish`."""
+    n_workers = workers(n_jobs)
     for sweep in count():
         with session.changing() as journal:
             left = get(session.connection, UNREFINED)
             if left is None or session.clustering is None:
                 return sweep
             watched = partial(session.report, f"refining, {left['sweeps']} to go")
-            journal.record(session.live.refine(left["after"] or None, progress=watched), refined=True)
+            outcome = session.live.refine(left["after"] or None, progress=watched, workers=n_workers)
+            journal.record(outcome, refined=True)
             more = left["sweeps"] - 1
             put(session.connection, UNREFINED, {**left, "sweeps": more} if more else None)
         progress(sweep + 1)

@@ -24,6 +24,7 @@ from partita.kb.columns import Readers, comparing_in
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
 from partita.kb.labels import Taught
+from partita.kb.loading import load
 from partita.kb.queries import answers, posterior
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
@@ -102,6 +103,8 @@ class KnowledgeBase:
         batch: int = BATCH,
         progress: Callable[[int], object] = lambda done: None,
         sweeps: int = 0,
+        bulk: bool = False,
+        n_jobs: int | None = None,
     ) -> Added:
         """Take fragments in; each is durable, and its consequences drawn, when its batch is done.
 
@@ -122,15 +125,30 @@ class KnowledgeBase:
             Called after each batch with the number of fragments done.
         sweeps : int
             Note that what comes in is to be refined by so many sweeps, which :meth:`finish` does.
+        bulk : bool
+            Take all of it in at once, in one transaction and in blocks, as :meth:`SplitSMC.fit` does with ``n_jobs``:
+            much sooner, and for a knowledge base that is empty. What comes later is added to it as ever.
+        n_jobs : int, optional
+            How many threads share the work of ``bulk``: one a core unless given. The result does not depend on it.
         """
+        if bulk:
+            added = load(self._session, fragments, n_jobs, sweeps)
+            progress(sum(added))
+            return added
+        if n_jobs is not None:
+            raise ValueError(
+                "without bulk fragments come one after the other: leave n_jobs out, or say bulk=True"
+            )
         return ingest.add(self._session, fragments, batch, progress, sweeps)
 
-    def finish(self, *, progress: Callable[[int], object] = lambda done: None) -> int:
+    def finish(
+        self, *, progress: Callable[[int], object] = lambda done: None, n_jobs: int | None = None
+    ) -> int:
         """Do the sweeps of refinement that :meth:`add` has noted, also before an interruption; returns how many.
 
-        Where nothing has come in there are none, and nothing changes at all.
+        Where nothing has come in there are none, and nothing changes at all. ``n_jobs`` as in :meth:`refine`.
         """
-        return ingest.finish(self._session, progress)
+        return ingest.finish(self._session, progress, n_jobs)
 
     def sync(
         self,
@@ -175,9 +193,19 @@ class KnowledgeBase:
         """
         ingest.remove(self._session, ids)
 
-    def refine(self, sweeps: int = 1, *, progress: Callable[[int], object] = lambda done: None) -> None:
-        """Look again at all that is known, in hindsight; never makes the posterior a worse approximation."""
-        ingest.refine(self._session, sweeps, progress)
+    def refine(
+        self,
+        sweeps: int = 1,
+        *,
+        progress: Callable[[int], object] = lambda done: None,
+        n_jobs: int | None = None,
+    ) -> None:
+        """Look again at all that is known, in hindsight; never makes the posterior a worse approximation.
+
+        ``n_jobs`` threads share the work, one unless given, and for −1 one a core; the result is the same for
+        any number.
+        """
+        ingest.refine(self._session, sweeps, progress, n_jobs)
 
     def relearn(
         self,

@@ -222,6 +222,7 @@ class Session:
         model = model.fit_prior(given, codes, pairs=pairs, progress=watched)
         learnt = {
             "learnt_from": len(given),
+            "loaded": 0,
             "network": network,
             "named_by": [list(way) for way in ways_of(model)],
         }
@@ -231,6 +232,18 @@ class Session:
         self.connection.execute(delete(tables.subproblems))
         self.clustering, self._sure = self._new_clustering(model), {}
         return self.clustering
+
+    def begin(self, probabilities: Sequence[float]) -> None:
+        """So many fragments are there from now on, numbered from 1, and so surely of their entities; all is written."""
+        self.n_present = len(probabilities)
+        self._sure = dict(enumerate(probabilities, 1))
+        self.settings = self.settings | {"loaded": self.n_present}
+        put(self.connection, "settings", self.settings)
+
+    @property
+    def n_before_growth(self) -> int:
+        """Of how many fragments the model was made, by which it is told whether there are many more."""
+        return int(max(self.settings["learnt_from"], self.settings.get("loaded", 0)))
 
     def _new_clustering(self, model: Record) -> Clustering:
         """An empty sampler with a model, as the settings have it."""

@@ -323,10 +323,10 @@ class Engine:
         self.scorer.store(encoded, self.first_row)
         return n
 
-    def keep(self, X: Any) -> None:
-        """Hold on to the observations just stored, where a file will need them."""
+    def keep(self, X: Any, first: int | None = None) -> None:
+        """Hold on to the observations just stored, or those from number ``first`` on, where a file will need them."""
         if self._kept is not None:
-            del self._kept[self.first_row :]  # of a call that has failed
+            del self._kept[self.first_row if first is None else first :]  # of a call that has failed
             self._kept += self.model.held(X)
 
     def expect(self, n: int, fetch: Callable[[Integers], list[Any]]) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from partita.terminal.drawing import cell, pairs, table
-from partita.terminal.text import percent, shortened
+from partita.terminal.text import percent, proportion, shortened
 
 if TYPE_CHECKING:
     from partita.kb.queries.diagnosis import Diagnosis
@@ -42,7 +42,7 @@ def evaluation(console: Console, scores: Mapping[str, Any], reliability: Calibra
     for row in bins(reliability):
         if row["pairs"]:
             said = between(row["from"], row["to"])
-            made.add_row(said, f"{row['pairs']:,}", percent(row["probability"]), percent(row["frequency"]))
+            made.add_row(said, f"{row['pairs']:,}", percent(row["probability"]), proportion(row["frequency"]))
     console.print(Padding(made, (1, 0, 0, 0)))
 
 

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from partita.terminal.text import event_in_words, listed, number, percent, safe, shortened, values
+from partita.terminal.text import event_in_words, listed, number, percent, safe, shortened, sure, values
 
 if TYPE_CHECKING:
     from partita.kb.fragments import Fragment
@@ -51,7 +51,7 @@ def entities(console: Console, found: Sequence[Entity]) -> None:
         made.add_row(
             cell(entity.id, "cyan"),
             cell(f"{len(entity.fragments):,}"),
-            cell(percent(entity.probability)),
+            cell(sure(entity.probability, len(entity.fragments))),
             cell(shortened(entity.name or "")),
             in_brief(says),
         )
@@ -74,15 +74,16 @@ def entity(console: Console, found: Entity, events_of: Sequence[Event] | None) -
     console.print(cell(found.id, "bold cyan") + cell("  ") + cell(found.name or "", "bold"))
     if found.merged_from is not None:
         console.print(cell(f"{found.merged_from} was merged into it", "dim"))
-    how = f"{len(found.fragments):,} fragments" if len(found.fragments) > 1 else "1 fragment"
-    console.print(cell(f"{how}, {percent(found.probability)} sure: {listed(found.fragments)}"))
+    n = len(found.fragments)
+    how = f"{n:,} fragments" if n > 1 else "1 fragment"
+    console.print(cell(f"{how}, {sure(found.probability, n)} sure: {listed(found.fragments)}"))
     made = table("attribute", "value", "sure", "sources", right=("sure",))
     for name, given in found.properties.items():
         for k, value in enumerate(given):
             made.add_row(
                 cell(name if k == 0 else "", "dim"),
                 cell(value.value),
-                cell(percent(value.probability)),
+                cell(sure(value.probability, n)),
                 cell(listed(value.sources)),
             )
     console.print(Padding(made, (1, 0, 0, 0)))

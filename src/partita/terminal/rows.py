@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from partita.terminal.drawing import cell, table
-from partita.terminal.text import percent, safe, shortened
+from partita.terminal.text import safe, shortened, sure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ FIRST = ("fragment", "source", "sure")
 def entity_rows(console: Console, found: Entity, rows: Sequence[Row]) -> list[str]:
     """Print the fragments of an entity; returns the attributes for which there is no room."""
     mark = ASCII_MARK if console.options.ascii_only else MARK
-    lines = [[row.id, row.source or "", percent(row.probability)] for row in rows]
+    lines = [[row.id, row.source or "", sure(row.probability, len(rows))] for row in rows]
     attributes = attributes_of(rows)
     texts = {name: [in_a_cell(row, name, mark) for row in rows] for name in attributes}
     fixed = sum(max(map(len, [name, *(line[k] for line in lines)])) + GAP for k, name in enumerate(FIRST))

@@ -45,12 +45,20 @@ def shortened(text: str) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability for people: never 0 % or 100 % unless it is."""
-    if 0.0 < probability < 0.005:
+    """A probability for people: never 0 % or 100 %, as alternatives that are far less likely have been let go."""
+    if probability < 0.005:
         return "<1 %"
-    if 0.995 <= probability < 1.0:
-        return ">99 %"
-    return f"{100.0 * probability:.0f} %"
+    return ">99 %" if probability >= 0.995 else f"{100.0 * probability:.0f} %"
+
+
+def proportion(part: float) -> str:
+    """What was counted, or holds by definition, for people: 0 % is nothing of it, and 100 % all."""
+    return percent(part) if 0.0 < part < 1.0 else f"{100.0 * part:.0f} %"
+
+
+def sure(probability: float, n: int) -> str:
+    """How sure one of n fragments is of its entity: by definition entirely, if it is alone."""
+    return proportion(probability) if n == 1 else percent(probability)
 
 
 def signed(nats: float) -> str:

@@ -229,7 +229,9 @@ def test_the_same_to_the_last_bit_for_any_number_of_workers(kind, record_model):
         return pt.SplitSMC(model, n_particles=10, keys=keys, random_state=3).fit(X, n_jobs=n_jobs)
 
     expected = fitted(1)
+    assert expected.diagnostics_.steps == len(X)
     for n_jobs in (2, 3, -1):
+        assert fitted(n_jobs).diagnostics_ == expected.diagnostics_
         assert numbers_of(fitted(n_jobs)) == numbers_of(expected)
         assert fitted(n_jobs).alpha_ == expected.alpha_
 

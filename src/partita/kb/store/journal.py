@@ -11,13 +11,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, groupby
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, bindparam, func, select, update
 
+from partita._core.progress import Watcher, unwatched
 from partita.kb.clustering import Outcome
 from partita.kb.identity import NOBODY, Change
 from partita.kb.names import Given, best_name
@@ -28,6 +29,7 @@ from partita.kb.store.statements import Deletion, execute, fetch_one
 from partita.kb.store.tables import entities, events, members
 
 DIGITS = 4  # of probabilities
+PORTION = 10_000  # rows that are made at a time where there are many
 WAYS = 3  # of naming entities that an event tells
 
 LAST = select(func.max(events.c.number))
@@ -212,6 +214,47 @@ class Journal:
             self._rename(entity, moment, fragment, detail, names)
         self._due = []
         self._born.clear()
+
+    def begin(
+        self,
+        ids: Sequence[str],
+        entity: Sequence[int],
+        sure: Sequence[float],
+        names: Sequence[Iterable[Given]],
+        progress: Watcher = unwatched,
+    ) -> None:
+        """Write that the first fragments there are, numbered from 1, have come, with an event each.
+
+        Each is of an ``entity``, and so ``sure`` of it, and gives it ``names``. An entity begins with its first
+        fragment, under the name that it has in the end.
+        """
+        n, moment = len(ids), self.next_event
+        for number, some in groupby(sorted(range(n), key=entity.__getitem__), entity.__getitem__):
+            fellows = list(some)
+            name = best_name(Counter(chain.from_iterable(names[x] for x in fellows)), None)
+            self._register[number] = Entry(moment + fellows[0], name, len(fellows), names=None)
+        for start in range(0, n, PORTION):
+            progress(start, n)
+            portion = range(start, min(start + PORTION, n))
+            insert_all(
+                self._connection, events, [self._coming(ids[x], entity[x], moment + x) for x in portion]
+            )
+            rows = [
+                {"fragment": x + 1, "entity": entity[x], "since": moment + x, "until": None}
+                | {"probability": sure[x]}
+                for x in portion
+            ]
+            insert_all(self._connection, members, rows)
+        insert_all(self._connection, entities, [self._row(number) for number in self._register])
+        self.next_event += n
+        progress(n, n)
+
+    def _coming(self, id: str, entity: int, moment: int) -> dict[str, Any]:
+        """The event that a fragment has come, of an entity that may have begun with it."""
+        entry = self._register[entity]
+        kind, detail = ("created", {"name": entry.name}) if entry.created == moment else ("joined", {})
+        row = {"number": moment, "at": self.at, "kind": kind, "entity": entity, "other": None}
+        return row | {"fragment": id, "fragments": as_json([id]), "detail": as_json(detail)}
 
     def note_naming(self, ways: Sequence[Sequence[str]]) -> None:
         """Entities are named by other attributes from now on."""

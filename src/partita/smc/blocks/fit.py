@@ -49,15 +49,23 @@ def fit_in_blocks(engine: Any, X: Any, workers: int, progress: Watcher = unwatch
     progress : callable
         Told how many observations are clustered, and of how many.
     """
-    encoded, keys = engine.encode(X), engine.keys(X)
-    n, alphas = len(X), alphas_of(engine, len(X))
+    found = fit_encoded(engine, engine.encode(X), engine.keys(X), workers, progress)
+    engine.keep(X)
+    return found
+
+
+def fit_encoded(
+    engine: Any, encoded: Floats, keys: Keys, workers: int, progress: Watcher = unwatched
+) -> Plan:
+    """:func:`fit_in_blocks`, for observations that the engine has encoded; they are not kept otherwise."""
+    n, alphas = len(encoded), alphas_of(engine, len(encoded))
     found = plan(engine, encoded, keys, float(alphas[1][-1]), workers)
     task = task_of(encoded, keys, found.blocks.block, np.arange(n), alphas)
     seed = int(new_seed(engine.state))
     packed = run(engine, task, seed, workers, progress=progress)
-    engine.store(encoded, keys)
-    engine.keep(X)
+    totals = shared_of(engine.state)[3].copy()
     engine.state = state_of(engine, packed, encoded, keys, alphas)
+    shared_of(engine.state)[3][:] = totals
     return found
 
 

@@ -82,7 +82,7 @@ def run(
     Parameters
     ----------
     engine : Engine
-        For the same model; it is left as it is.
+        For the same model; it is left as it is, but what is done is counted for it.
     task : Task
     seed : int
     workers : int
@@ -92,19 +92,23 @@ def run(
     progress : callable
     """
     settings = Settings(*dismantle(engine.state)[2].tolist())._replace(rejuvenation=0, learn_alpha=0)
-    own, total = local(), len(task.members)
+    own, total, stages = local(), len(task.members), []
     done = [0]
 
     def some(blocks: tuple[int, int]) -> Packed:
         if not hasattr(own, "stage"):
             own.stage = engine.like(settings, 0.0, seed)
+            stages.append(own.stage)
         found = run_some(own.stage, engine.family, engine.widths[0], task, blocks, seed, sweeps)
         done[0] += int(task.ends[blocks[1] - 1] - (task.ends[blocks[0] - 1] if blocks[0] else 0))
         progress(done[0], total)
         return found
 
     with ThreadPoolExecutor(workers) as pool:
-        return joined(list(pool.map(some, in_portions(task.ends))))
+        found = joined(list(pool.map(some, in_portions(task.ends))))
+    for stage in stages:
+        engine.count_in(stage)
+    return found
 
 
 def in_portions(ends: Integers) -> list[tuple[int, int]]:
@@ -185,11 +189,14 @@ def run_blocks(stage, family, d, task, at, last, seed, stops, paper, used):
         own = mixed(seed, task.names[task.members[first]])
         empty(stage, family, task.log_alphas[0], d, own)
         put_on(stage, task, first, end)
+        before = stage.totals.copy()
         if not observe_all(stage, family, task, first, end):
+            stage.totals[:] = before  # it is run again, where there is more room, and counts once
             return NO_STAGE, at
         if stops and end > first + 1:
             return OBSERVED, at
         if not pack_stage(stage, task, first, paper, used):
+            stage.totals[:] = before
             return NO_PAPER, at
         at += 1
     return ALL_DONE, at
