@@ -11,6 +11,7 @@ interrupted.
 
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -235,7 +236,7 @@ def compare(url, calm):
 def clean(url, number):
     """An empty store like this one."""
     if url.startswith("sqlite"):
-        return f"{url.rsplit('.db', 1)[0]}.{number}.db"
+        return f"{re.sub(r'(_life[0-9]+)?[.]db$', '', url)}_life{number}.db"
     engine = sa.create_engine(url)
     with engine.begin() as connection:
         connection.execute(sa.text("DROP SCHEMA public CASCADE"))
