@@ -34,6 +34,7 @@ from partita.smc.state.state import Settings
 
 SAMPLE = 50_000  # records, at most, that the model is learnt from
 PARTICLES = 20
+SWEEPS = 1  # of refinement, of each block
 DIGITS = 12  # of a probability that are kept
 ENGINES = {"local": 0, "spark": 1}
 NO_SPARK = 'Spark needs pyspark, pandas and pyarrow, and they are not all there: pip install "partita[spark]"'
@@ -77,7 +78,7 @@ def cluster(
     shards: int | None = None,
     seed: int = 0,
     n_particles: int = PARTICLES,
-    refine: int = 0,
+    refine: int = SWEEPS,
     n_jobs: int | None = None,
     work: str | os.PathLike[str] | None = None,
     progress: Watcher = unreported,
