@@ -56,7 +56,7 @@ def bulk(
     refine: Annotated[
         int,
         typer.Option(min=0, help="How often to look again at each block when all of it has been observed."),
-    ] = 0,
+    ] = 1,
     report: Annotated[
         Path | None,
         typer.Option(
