@@ -310,7 +310,9 @@ class Spark:
         model = json.dumps(engine.model.to_json())
         self.job = job = worker.Job(model, tuple(dismantle(engine.state)[2].tolist()), 0)
         said = self.records.select("number", "said")
-        keys = said.mapInPandas(lambda batches: worker.keys(job, batches), "number bigint, key bigint, error string")
+        keys = said.mapInPandas(
+            lambda batches: worker.keys(job, batches), "number bigint, key bigint, error string"
+        )
         found = self.tables.keep("keys", keys)
         for wrong in found.where("error IS NOT NULL").orderBy("number").limit(1).collect():
             own = self.records.where(f"number = {wrong['number']}").collect()[0]["id"]
@@ -329,7 +331,9 @@ class Spark:
         found = (
             in_buckets.groupBy("bucket")
             .cogroup(needed.groupBy("home"))
-            .applyInPandas(lambda own, said: worker.edges(job, log_alpha, own, said), "bucket bigint, contents binary")
+            .applyInPandas(
+                lambda own, said: worker.edges(job, log_alpha, own, said), "bucket bigint, contents binary"
+            )
         )
         parts = [Edges(**unpacked(row["contents"])) for row in sorted(found.collect())]
         nothing = Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -353,9 +357,11 @@ class Spark:
 
         def one(shard: Shard) -> Packed:
             own = self.session.read.schema(SHARD).parquet(f"{path}/shard={shard.number}")
-            rows = own.groupBy().applyInPandas(
-                lambda records: worker.shard(job, alphas, seed, records), "contents binary"
-            ).collect()
+            rows = (
+                own.groupBy()
+                .applyInPandas(lambda records: worker.shard(job, alphas, seed, records), "contents binary")
+                .collect()
+            )
             return Packed(**unpacked(rows[0]["contents"]))
 
         with ThreadPoolExecutor(self.at_once) as pool:
