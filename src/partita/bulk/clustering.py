@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,11 @@ import numpy as np
 
 from partita._core.checks import choice, whole, workers
 from partita._core.progress import Report as Watcher
-from partita._core.progress import unreported
+from partita._core.progress import unreported, unwatched
 from partita._core.typing import Floats, Integers
 from partita.bulk.local import Local
 from partita.bulk.place import Place
+from partita.bulk.records import validated
 from partita.bulk.report import Clock, Report, described, divided, largest_blocks
 from partita.bulk.shards import Shard, in_order, shards_of
 from partita.bulk.work import Work
@@ -223,14 +224,8 @@ class Run:
             self.progress("learning", 0, None)
             n = self.place.n
             drawn = np.random.default_rng(self.seed).permutation(n)
-            said = self.place.sample(np.sort(drawn[:SAMPLE]))
-            schema = Record.infer(said) if self.schema is None else self.schema
-            model = schema.fit_prior(
-                said, progress=lambda done, total: self.progress("learning", done, total)
-            )
-            again = None
-            if n >= 2 * SAMPLE:
-                again = schema.fit_prior(self.place.sample(np.sort(drawn[SAMPLE : 2 * SAMPLE]))).size
+            model = self.taught(drawn[:SAMPLE], lambda done, all: self.progress("learning", done, all))
+            again = self.taught(drawn[SAMPLE : 2 * SAMPLE]).size if n >= 2 * SAMPLE else None
             known = {"model": model.to_json(), "size_again": again}
             self.work.write_json("model", known)
         found = Record.from_json(
@@ -239,6 +234,18 @@ class Run:
         found.check(1)
         self.report.size, self.report.size_again = found.size, known["size_again"]
         return found
+
+    def taught(self, drawn: Integers, progress: Callable[[int, int], object] = unwatched) -> Record:
+        """A model, learnt on some records; ValueError names one that the schema refuses by its row."""
+        rows = np.sort(drawn)
+        said = self.place.sample(rows)
+        if self.schema is None:
+            self.schema = Record.infer(said)
+        try:
+            return self.schema.fit_prior(said, progress=progress)
+        except ValueError:
+            validated(self.schema, said, rows.tolist())
+            raise
 
     def blocks(self, log_alpha: float) -> Integers:
         """Of each record the first record of its block."""

@@ -64,7 +64,7 @@ class Local:
         data, counts, keys = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for first, said in self.records.chunks():
             self.report("reading", first, self.n)
-            some = validated(engine.model, said, first)
+            some = validated(engine.model, said, range(first, first + len(said)))
             data.append(engine.encode(some))
             starts, codes = engine.keys(some)
             counts.append(np.diff(starts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -67,13 +67,13 @@ def in_chunks(rows: Iterable[tuple[str, str]], n: int) -> Iterator[list[tuple[st
         yield some
 
 
-def validated(model: Any, said: list[Said], first: int) -> list[Any]:
-    """Records as the model takes them; ValueError names the record by its row, of which ``first`` is the first."""
+def validated(model: Any, said: list[Said], rows: Sequence[int]) -> list[Any]:
+    """Records as the model takes them; ValueError names the record by its row."""
     try:
         return list(model.validate(said))
     except ValueError:
         row, reason = refused(model, said)
-        raise ValueError(f"row {first + row}: {reason}") from None
+        raise ValueError(f"row {rows[row]}: {reason}") from None
 
 
 def refused(model: Any, said: list[Said]) -> tuple[int, str]:

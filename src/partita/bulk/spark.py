@@ -78,11 +78,10 @@ def on_spark(
     """Spark, with a session and a directory; what is made for it goes in the end."""
     with ExitStack() as stack:
         found = given(session, records) or stack.enter_context(own_session(session, n_jobs))
-        if is_near(found):
-            if work is None:
-                work = stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-"))
-            kept: Kept = Work(work)
-            tables = (Path(work).absolute() / "tables").as_uri()
+        if is_near(found) and "://" not in str(work):
+            path = Path(work or stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-")))
+            kept: Kept = Work(path)
+            tables = (path.absolute() / "tables").as_uri()
         elif work is None:
             raise ValueError(
                 "give work: a path that all machines of this session of Spark can read and write"

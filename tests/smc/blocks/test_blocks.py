@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita.smc.blocks import components, near
-from partita.smc.blocks.edges import Edges, edges
+from partita.smc.blocks.edges import CLOSEST, Edges, closest_pairs, edges
 from partita.smc.blocks.fit import alphas_of, plan
 from partita.smc.blocks.run import run, task_of
 from partita.smc.files.packing import pack
@@ -112,6 +112,25 @@ def test_edges_are_the_pairs_that_share_most_with_the_odds_of_the_two_alone(seed
                 expected[y, x] = odds
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     assert dict(zip(pairs, found.odds.tolist(), strict=True)) == pytest.approx(expected, abs=1e-9)
+
+
+@quick
+@given(st.lists(st.sets(st.integers(0, 30)), min_size=1, max_size=40), st.integers(1, 4))
+def test_the_closest_pairs_in_sql_are_those_of_the_kernel(keys, most):
+    n, counts = len(keys), [len(own) for own in keys]
+    codes = np.array([code(key) for own in keys for key in own], np.int64)
+    with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
+        patch.setattr("partita.smc.blocks.near.PAIRS", 10)
+        connection.register("keys", {"number": np.repeat(np.arange(n), counts), "key": codes})
+        tables = near.InDuckDB(connection)
+        expected = closest_pairs(near.near(connection, "keys", n), 0, n)
+        pairs = near.closest(tables, near.selected(tables, "keys", n), n, CLOSEST)
+        found = tables.fetch(f"SELECT first, second FROM {pairs} ORDER BY second, place")
+        fewer = near.closest(tables, near.selected(tables, "keys", n), n, most)
+        of_each = tables.fetch(f"SELECT max(place) AS places FROM {fewer} GROUP BY second")["places"]
+    assert found["first"].tolist() == expected[0].tolist()
+    assert found["second"].tolist() == expected[1].tolist()
+    assert all(places <= most for places in of_each.tolist())
 
 
 # ---------------------------------------------------------------------- components
