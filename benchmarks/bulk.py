@@ -117,7 +117,7 @@ def in_bulk(data: Path, folder: Path, jobs: int) -> tuple[np.ndarray, dict[str, 
         "-o",
         str(output),
     ]
-    command += ["--report", str(folder / "report"), "--jobs", str(jobs), "--quiet"]
+    command += ["--report", str(folder / "report"), "--jobs", str(jobs), "--refine", "0", "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     report = json.loads((folder / "report" / "report.json").read_text())
     found = duckdb.sql(f"SELECT cluster_id FROM read_parquet('{output}')").fetchnumpy()["cluster_id"]
