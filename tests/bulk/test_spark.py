@@ -70,27 +70,14 @@ def on_spark(records, session, **options):
     return bulk.cluster(records, engine="spark", session=session, **options)
 
 
-def test_the_same_as_on_one_machine_for_any_number_of_shards(session, expected, tmp_path):
-    for shards in (3, 7):  # and 1, below
-        found = on_spark(ROWS, session, shards=shards, work=tmp_path)
-        assert (found.report.shards, found.report.resumed) == (shards, 0)
-        assert told(found) == expected
-    (tmp_path / "shard-00002-of-00007.npz").unlink()
-    again = on_spark(ROWS, session, shards=7, work=tmp_path)
-    assert again.report.resumed == 6
-    assert told(again) == expected
+def test_the_same_as_on_one_machine_for_three_shards(session, expected):
+    found = on_spark(ROWS, session, shards=3)
+    assert found.report.shards == 3
+    assert told(found) == expected
     assert session.catalog.listTables() == []
 
 
-def test_a_dataframe_is_ordered_by_its_ids(session, expected):
-    shuffled = ROWS[200:] + ROWS[:100] + ROWS[100:200]
-    frame = session.createDataFrame(shuffled).repartition(5)
-    found = bulk.cluster(frame, engine="spark", shards=2)
-    assert told(found) == expected
-    assert frame.count() == len(ROWS)  # the session has not been stopped
-
-
-def test_a_worker_that_is_killed_is_replaced(session, expected, tmp_path, monkeypatch):
+def test_a_worker_that_is_killed_is_replaced_and_a_run_goes_on(session, expected, tmp_path, monkeypatch):
     mark = str(tmp_path / "killed")
 
     def killed(*arguments):
@@ -104,8 +91,20 @@ def test_a_worker_that_is_killed_is_replaced(session, expected, tmp_path, monkey
 
     functions = {name: getattr(worker, name) for name in ("Job", "keys", "edges")}
     monkeypatch.setattr(spark, "worker", SimpleNamespace(**functions, shard=killed))
-    assert told(on_spark(ROWS, session, shards=1)) == expected
+    assert told(on_spark(ROWS, session, shards=7, work=tmp_path / "work")) == expected
     assert Path(mark).exists()
+    (tmp_path / "work" / "shard-00002-of-00007.npz").unlink()
+    again = on_spark(ROWS, session, shards=7, work=tmp_path / "work")
+    assert (again.report.shards, again.report.resumed) == (7, 6)
+    assert told(again) == expected
+
+
+def test_a_dataframe_is_ordered_by_its_ids(session, expected):
+    shuffled = ROWS[200:] + ROWS[:100] + ROWS[100:200]
+    frame = session.createDataFrame(shuffled).repartition(5)
+    found = bulk.cluster(frame, engine="spark", shards=1)
+    assert told(found) == expected
+    assert frame.count() == len(ROWS)  # the session has not been stopped
 
 
 def test_what_is_kept_where_only_spark_can_write(session, tmp_path):
@@ -130,6 +129,11 @@ def test_what_is_kept_where_only_spark_can_write(session, tmp_path):
 def test_a_dataframe_without_an_order_is_refused(rows, id, message, session):
     with pytest.raises(ValueError, match=message):
         on_spark(session.createDataFrame(rows, "id string, name string"), session, id=id)
+
+
+def test_nothing_is_refused(session):
+    with pytest.raises(ValueError, match="there is no record"):
+        on_spark([], session)
 
 
 def test_errors_name_the_record(session, monkeypatch):

@@ -21,6 +21,7 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from partita._core.checks import workers
@@ -118,12 +119,12 @@ def own_session(url: str | None, n_jobs: int | None) -> Iterator[Any]:
             raise ValueError(
                 f"session must be a session or a URL of Spark Connect, sc://host:port, got {url!r}"
             )
-        session = SparkSession.builder.remote(url).create()
+        session, made = SparkSession.builder.remote(url).create(), True
     else:
         home = os.environ.get("JAVA_HOME")
         if shutil.which("java") is None and not (home and Path(home, "bin", "java").exists()):
             raise RuntimeError(NO_JAVA)
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ["PYSPARK_PYTHON"] = sys.executable
         n = workers(-1 if n_jobs is None else n_jobs)
         options = {
             "spark.ui.enabled": "false",
@@ -135,11 +136,13 @@ def own_session(url: str | None, n_jobs: int | None) -> Iterator[Any]:
         builder = SparkSession.builder.master(f"local[{n}, 4]").appName("partita")
         for name, value in options.items():
             builder = builder.config(name, value)
+        made = SparkContext._active_spark_context is None  # else it is that of another thread
         session = builder.getOrCreate()
     try:
         yield session
     finally:
-        session.stop()
+        if made:
+            session.stop()
 
 
 def master(session: Any) -> str:
@@ -262,6 +265,8 @@ class Spark:
             self._read_frame(records, id, digest)
         else:
             self._read_rows(records, id, digest)
+        if not self.n:
+            return
         self.records = self.tables.kept("records", RECORDS)
         self.work.begin(digest.hexdigest())
 
@@ -287,7 +292,8 @@ class Spark:
         parts = self.tables.fetch(PARTS.format(given=view))
         starts = np.append(0, np.cumsum(parts["records"]))
         self.n = int(starts[-1])
-        add(digest, [(str(self.n), str([np.bitwise_xor.reduce(parts[name]) for name in ("low", "high")]))])
+        low, high = (int(np.bitwise_xor.reduce(parts[name])) for name in ("low", "high"))
+        add(digest, [(kind, f"{self.n} {low} {high}")])
         first = self.tables.put("parts", {"part": parts["part"], "start": starts[:-1]})
         self.tables.make("records", NUMBERED.format(given=view, parts=first))
 
