@@ -313,7 +313,7 @@ class Spark:
     def prepare(self, engine: Engine) -> None:
         """Write a table (number, key); ValueError for a record that the model refuses."""
         model = json.dumps(engine.model.to_json())
-        self.job = job = worker.Job(model, tuple(dismantle(engine.state)[2].tolist()), 0)
+        self.job = job = worker.Job(model, tuple(dismantle(engine.state)[2].tolist()))
         said = self.records.select("number", "said")
         keys = said.mapInPandas(
             lambda batches: worker.keys(job, batches), "number bigint, key bigint, error string"
