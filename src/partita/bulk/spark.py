@@ -175,7 +175,10 @@ class Tables:
         As Spark calls it.
     """
 
-    xor = "a.key ^ b.key"
+    xor = "({one}) ^ ({other})"
+
+    def whole(self, number: str, by: int) -> str:
+        return f"(({number}) div {by})"
 
     def __init__(self, session: Any, path: str) -> None:
         self.session, self.path = session, path

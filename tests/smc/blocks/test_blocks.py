@@ -42,7 +42,13 @@ def naive_near(keys, pairs, together):
     one, often, limit = rare(keys)
     common = [sorted((often[key], key) for key in own if often[key] > limit)[:together] for own in keys]
     twos = [{min(a, b) ^ max(a, b) for (_, a), (_, b) in itertools.combinations(own, 2)} for own in common]
-    return [a | b for a, b in zip(one, rare(twos)[0], strict=True)]
+    windows = [set() for _ in keys]
+    for key in {key for own in common for _, key in own}:
+        holders = [x for x, own in enumerate(common) if key in {key for _, key in own}]
+        for place, x in enumerate(holders):
+            half = near.WINDOW // 2
+            windows[x] |= {(key, 0, place // near.WINDOW), (key, 1, (place + half) // near.WINDOW)}
+    return [a | b | c for a, b, c in zip(one, rare(twos)[0], windows, strict=True)]
 
 
 codes = st.integers(0, 2**40).map(code) | st.sampled_from([code(k) for k in range(6)])
@@ -79,6 +85,18 @@ def test_compared_by_are_keys_up_to_a_frequency_that_makes_so_many_pairs(keys, p
             for k in range(len(found.starts) - 1)
             if x in found.holders[found.starts[k] : found.starts[k + 1]]
         ]
+
+
+def test_copies_meet_however_many_there_are():
+    """Each key of theirs makes more pairs than there is time for."""
+    products = [
+        {"name": f"Widget{k} Model{k}X", "maker": f"Firm{k}", "price": 10 + k}
+        for _ in range(40)
+        for k in range(8)
+    ]
+    model = pt.Record.infer(products).fit_prior(products)
+    labels = pt.SplitSMC(model, keys="auto").fit(products, n_jobs=1).labels_
+    assert labels.tolist() == [k for _ in range(40) for k in range(8)]
 
 
 # ---------------------------------------------------------------------- edges

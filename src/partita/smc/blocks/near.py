@@ -4,7 +4,8 @@ A key that f observations have makes f(f − 1)/2 pairs, so the rarest keys come
 largest frequency with which there are at most ``PAIRS`` pairs an observation. Of commoner keys two are taken
 together, as if they were one (of the same name and the same year there are fewer), up to a frequency that is found in
 the same way. Both limits are relative to the data: what is common among ten thousand observations is rare among a
-million.
+million. And whoever has a key that is commoner than that is compared with a few who come just before and after among
+those who have it, so that copies meet, however many there are.
 
 It is done in SQL, so that it works out of core, and in a session of Spark as well.
 """
@@ -20,26 +21,35 @@ from partita._core.typing import Array, Integers
 PAIRS = 100  # of an observation, at most, on average, from keys; and as many from two keys taken together
 TOGETHER = 8  # keys of an observation, at most, that are taken together, two at a time: the rarest
 
+WINDOW = 10  # observations, next to one another among those that have a common key, that are compared for it
 WORTH = 1000.0  # of a nat
 
 OFTEN = "SELECT key, count(*) AS n FROM {keys} GROUP BY key HAVING count(*) > 1"
 HISTOGRAM = "SELECT n, count(*) AS times FROM {often} GROUP BY n ORDER BY n"
-RARE = "SELECT k.number, k.key FROM {keys} k JOIN {often} o ON k.key = o.key WHERE o.n <= {limit}"
+RARE = "SELECT k.number, k.key, o.n FROM {keys} k JOIN {often} o ON k.key = o.key WHERE o.n <= {limit}"
 COMMON = """
-    SELECT number, key FROM (
-        SELECT k.number, k.key, row_number() OVER (PARTITION BY k.number ORDER BY o.n, k.key) AS place
+    SELECT number, key, n FROM (
+        SELECT k.number, k.key, o.n, row_number() OVER (PARTITION BY k.number ORDER BY o.n, k.key) AS place
         FROM {keys} k JOIN {often} o ON k.key = o.key WHERE o.n > {limit}
     ) AS ranked WHERE place <= {together}
 """
 BOTH = """
     SELECT a.number, {xor} AS key FROM {common} a JOIN {common} b ON a.number = b.number AND a.key < b.key
 """
+# Windows of those that have a key, each half over the next; what they are numbered by makes keys of them.
+WINDOWS = """
+    SELECT number, {first} AS key, n FROM (
+        SELECT number, key, n, row_number() OVER (PARTITION BY key ORDER BY number) - 1 AS place FROM {common}
+    ) AS placed UNION ALL SELECT number, {second} AS key, n FROM (
+        SELECT number, key, n, row_number() OVER (PARTITION BY key ORDER BY number) - 1 AS place FROM {common}
+    ) AS placed
+"""
 SHARED = """
     SELECT second, first, place FROM (
         SELECT b.number AS second, a.number AS first,
             row_number() OVER (PARTITION BY b.number ORDER BY sum(w.worth) DESC, a.number) AS place
         FROM {keys} a JOIN {keys} b ON a.key = b.key AND a.number < b.number
-        JOIN {often} o ON a.key = o.key JOIN {worth} w ON o.n = w.n
+        JOIN {worth} w ON a.n = w.n
         GROUP BY a.number, b.number
     ) AS ranked WHERE place <= {most}
 """
@@ -67,7 +77,10 @@ def limit_of(frequencies: Integers, times: Integers, pairs: float) -> int:
 class Tables(Protocol):
     """Where SQL is run."""
 
-    xor: str  # of a.key and b.key
+    xor: str  # of two whole numbers
+
+    def whole(self, number: str, by: int) -> str:
+        """How often a number goes into another, in SQL."""
 
     def make(self, name: str, query: str) -> str:
         """Make a table; returns what it is called in queries."""
@@ -82,7 +95,10 @@ class Tables(Protocol):
 class InDuckDB:
     """SQL in a connection of DuckDB."""
 
-    xor = "xor(a.key, b.key)"
+    xor = "xor({one}, {other})"
+
+    def whole(self, number: str, by: int) -> str:
+        return f"(({number}) // {by})"
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -104,8 +120,8 @@ def near(connection: Any, keys: str, n: int) -> Near:
     """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations."""
     tables = InDuckDB(connection)
     compared_by = selected(tables, keys, n)
-    found = tables.fetch(f"SELECT number, key FROM {compared_by} ORDER BY key, number")
-    return listed(found["number"], found["key"], n)
+    found = tables.fetch(f"SELECT number, key, n FROM {compared_by} ORDER BY key, number")
+    return listed(found["number"], found["key"], found["n"], n)
 
 
 def selected(tables: Tables, keys: str, n: int) -> str:
@@ -118,11 +134,19 @@ def selected(tables: Tables, keys: str, n: int) -> str:
     often = tables.make("often", OFTEN.format(keys=keys))
     rarest = limit(often)
     common = tables.make("common", COMMON.format(keys=keys, often=often, limit=rarest, together=TOGETHER))
-    both = tables.make("in_twos", BOTH.format(common=common, xor=tables.xor))
+    both = tables.make(
+        "in_twos", BOTH.format(common=common, xor=tables.xor.format(one="a.key", other="b.key"))
+    )
     often_both = tables.make("often_in_twos", OFTEN.format(keys=both))
     one = RARE.format(keys=keys, often=often, limit=rarest)
     two = RARE.format(keys=both, often=often_both, limit=limit(often_both))
-    return tables.make("compared_by", f"{one} UNION ALL {two}")
+    places = (
+        f"2 * {tables.whole('place', WINDOW)}",
+        f"2 * {tables.whole(f'place + {WINDOW // 2}', WINDOW)} + 1",
+    )
+    first, second = (tables.xor.format(one="key", other=place) for place in places)
+    windows = WINDOWS.format(common=common, first=first, second=second)
+    return tables.make("compared_by", f"{one} UNION ALL {two} UNION ALL {windows}")
 
 
 def closest(tables: Tables, keys: str, n: int, most: int) -> str:
@@ -139,10 +163,9 @@ def closest(tables: Tables, keys: str, n: int, most: int) -> str:
     most : int
         Of the pairs of an observation.
     """
-    often = tables.make("holders", OFTEN.format(keys=keys))
-    times = tables.fetch(f"SELECT DISTINCT n FROM {often} ORDER BY n")["n"]
+    times = tables.fetch(f"SELECT DISTINCT n FROM {keys} ORDER BY n")["n"]
     worth = tables.put("worth", {"n": times, "worth": worth_of(times, n).astype(np.int64)})
-    return tables.make("closest", SHARED.format(keys=keys, often=often, worth=worth, most=most))
+    return tables.make("closest", SHARED.format(keys=keys, worth=worth, most=most))
 
 
 def worth_of(times: Integers, n: int) -> Any:
@@ -150,8 +173,9 @@ def worth_of(times: Integers, n: int) -> Any:
     return (np.log((n + 1.0) / times) * WORTH).astype(np.int32) + 1
 
 
-def listed(holders: Integers, keys: Integers, n: int) -> Near:
-    """Both lists, from entries in order of their keys and, for each key, of their observations."""
+def listed(holders: Integers, keys: Integers, times: Integers, n: int) -> Near:
+    """Both lists, from entries in order of their keys and, for each key, of their observations; ``times`` says how
+    many observations have what a key stands for."""
     first = np.ones(len(keys), bool)
     first[1:] = keys[1:] != keys[:-1]
     starts = np.append(np.flatnonzero(first), len(keys))
@@ -163,5 +187,5 @@ def listed(holders: Integers, keys: Integers, n: int) -> Near:
         holders.astype(np.int32),
         own_starts,
         number[order].astype(np.int32),
-        worth_of(np.diff(starts), n),
+        worth_of(times[starts[:-1]], n),
     )
