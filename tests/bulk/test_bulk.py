@@ -174,6 +174,31 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_a_directory_with_a_run_of_another_kind_is_left_alone(tmp_path):
+    mine = {"run.json": '{"lr": 0.1}', "model.json": "mine", "weights.npz": "mine"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match="not the directory of a run"):
+        bulk.cluster(ROWS, work=tmp_path)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == mine
+
+
+def test_two_runs_do_not_share_a_directory(tmp_path):
+    first = Work(tmp_path / "work")
+    with pytest.raises(ValueError, match="another run is at work"):
+        bulk.cluster(ROWS, work=tmp_path / "work")
+    first.close()
+
+
+def test_the_answer_does_not_take_the_place_of_the_data(tmp_path):
+    data = tmp_path / "people.jsonl"
+    data.write_text(said := json.dumps(ROWS[0]) + "\n")
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "-o", str(data)])
+    assert outcome.exit_code == 1
+    assert "one of the files to read" in outcome.output.replace("\n", " ")
+    assert data.read_text() == said
+
+
 def test_a_killed_run_ends_with_the_same_bytes(tmp_path):
     data = tmp_path / "people.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))

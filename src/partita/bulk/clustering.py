@@ -6,7 +6,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -164,10 +164,11 @@ def on_this_machine(
     """Threads, and a directory: the one that is named, or one that goes in the end."""
     n_workers = workers(-1 if n_jobs is None else n_jobs)
     if work is not None:
-        yield Local(Work(work), n_workers, progress)
+        with closing(Work(work)) as kept:
+            yield Local(kept, n_workers, progress)
         return
-    with tempfile.TemporaryDirectory(prefix="partita-") as path:
-        yield Local(Work(path), n_workers, progress)
+    with tempfile.TemporaryDirectory(prefix="partita-") as path, closing(Work(path)) as kept:
+        yield Local(kept, n_workers, progress)
 
 
 class Run:

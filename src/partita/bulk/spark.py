@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -81,7 +81,7 @@ def on_spark(
         found = given(session, records) or stack.enter_context(own_session(session, n_jobs))
         if is_near(found) and "://" not in str(work):
             path = Path(work or stack.enter_context(tempfile.TemporaryDirectory(prefix="partita-")))
-            kept: Kept = Work(path)
+            kept: Kept = stack.enter_context(closing(Work(path)))
             tables = (path.absolute() / "tables").as_uri()
         elif work is None:
             raise ValueError(

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
+from fcntl import LOCK_EX, LOCK_NB, flock
 from io import BytesIO
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ import numpy as np
 from partita._core.typing import Array
 
 VERSION = 1  # of what is kept
+SHARDS = "shard-*-of-*.npz"
+OWN = ("run.json", "lock", "model.json", SHARDS, "records-*.parquet", ".*.part", "spilt", "tables")
 
 
 class Kept(ABC):
@@ -65,18 +69,51 @@ class Work(Kept):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        if self.path.exists() and any(self.path.iterdir()) and not (self.path / "run.json").exists():
+        if self.path.exists() and not self._is_of_a_run():
             raise ValueError(f"{self.path} is there and is not the directory of a run: name another")
         self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = (self.path / "lock").open("w")
+        try:
+            flock(self._lock, LOCK_EX | LOCK_NB)
+        except OSError:
+            self._lock.close()
+            raise ValueError(f"another run is at work in {self.path}") from None
         if not (self.path / "run.json").exists():
-            self.write_json("run", {"version": VERSION})
+            self.write_json("run", {"partita": "bulk", "version": VERSION})
+
+    def _is_of_a_run(self) -> bool:
+        """Whether the directory is empty, or one that a run has made."""
+        if not self.path.is_dir():
+            return False
+        names = {file.name for file in self.path.iterdir()}
+        if "run.json" not in names:
+            return names <= {"lock"}
+        try:
+            run = self.read_json("run")
+        except ValueError:
+            return False
+        return isinstance(run, dict) and run.get("partita") == "bulk"
+
+    def close(self) -> None:
+        """Let other runs use the directory."""
+        self._lock.close()
+
+    def remove(self) -> None:
+        """Throw away what runs have made, and the directory if nothing else is in it."""
+        for pattern in OWN:
+            for file in self.path.glob(pattern):
+                if file.is_dir():
+                    rmtree(file)
+                else:
+                    file.unlink()
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
 
     def begin(self, digest: str) -> None:
-        run = {"version": VERSION, "digest": digest}
+        run = {"partita": "bulk", "version": VERSION, "digest": digest}
         if self.read_json("run") != run:
-            for file in self.path.iterdir():
-                if file.name == "model.json" or file.suffix == ".npz":
-                    file.unlink()
+            for file in (*self.path.glob("model.json"), *self.path.glob(SHARDS)):
+                file.unlink()
             self.write_json("run", run)
 
     def write(self, name: str, contents: bytes) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -90,15 +90,18 @@ def bulk(
     there. The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
     """
     from partita.bulk import cluster
+    from partita.bulk.work import Work
     from partita.kb.io import write
 
     if engine not in ("local", "spark"):
         refuse(f'--engine must be local or spark, not "{engine}"')
     if spark is not None and engine != "spark":
         refuse("--spark goes with --engine spark")
-    check_output(output)
+    check_output(output, data)
+    if report is not None:
+        report.mkdir(parents=True, exist_ok=True)
     given = Input(data, id, no_id, None, ignore, format, skip_empty, encoding, sheet)
-    kept = Path(f"{output}.work") if work is None else work
+    kept = Path(f"{output}.work") if work is None and output != "-" else work
     more: dict[str, Any] = {} if spark is None else {"session": spark}
     with watching({}) as watch:
         found = cluster(
@@ -116,12 +119,13 @@ def bulk(
             **more,
         )
         write(found.rows(), output, columns=COLUMNS)
-    if work is None:
-        rmtree(kept)
     for text in found.report.warnings:
         note(f"Warning: {text}.")
     if report is not None:
         found.report.write(report)
+    if kept is not None and work is None:
+        with closing(Work(kept)) as own:
+            own.remove()
     if json:
         print_json({"output": output, **summary(found.report)})
     else:
@@ -135,8 +139,11 @@ ID = "the id"  # the field that the id is in; no column is called so, for the id
 COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 
-def check_output(path: str) -> None:
-    """Raise now what would be raised when all is done: for a name without a format, or a folder that is not there."""
+def check_output(path: str, data: list[str]) -> None:
+    """Raise now what would be raised when all is done: for a name without a format, or a folder that is not there.
+
+    The answer must not take the place of the data either.
+    """
     from partita.kb.io.formats import STANDARD, format_of
 
     if path == STANDARD:
@@ -144,6 +151,10 @@ def check_output(path: str) -> None:
     format_of(path, None)
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder: name a file")
+    if any(Path(one).exists() and Path(path).exists() and Path(one).samefile(path) for one in data):
+        raise ValueError(f"{path} is one of the files to read: the answer would take its place")
 
 
 def records_of(given: Input) -> Iterator[dict[str, Any]]:
