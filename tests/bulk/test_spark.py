@@ -120,10 +120,10 @@ def test_a_worker_keeps_its_engine_until_it_has_grown(monkeypatch):
     said = pd.DataFrame({"number": range(40), "said": map(json.dumps, rows), "block": [0] * 20 + [20] * 20})
     alphas = np.zeros(1, np.int64), np.zeros(1)
     first = worker.engine_of(job, 0)
-    found = [worker.shard(job, alphas, 3, said)["contents"][0] for _ in range(2)]
+    found = [worker.shard(job, alphas, 3, 0, said)["contents"][0] for _ in range(2)]
     assert worker.engine_of(job, 0) is first
     monkeypatch.setattr(worker, "MOST", 79)
-    found.append(worker.shard(job, alphas, 3, said)["contents"][0])
+    found.append(worker.shard(job, alphas, 3, 0, said)["contents"][0])
     assert worker.engine_of(job, 0) is not first
     assert found[0] == found[1] == found[2]
 

@@ -35,7 +35,8 @@ def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
 
 def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
     """What a record says, without its id; errors name its place, such as "row 3"."""
-    said = check_fragment(place, {k: v for k, v in given.items() if k != id or id is None})
+    own = check_fragment(place, {k: v for k, v in given.items() if k != id or id is None})
+    said = dict(sorted(own.items()))  # so that the order of columns does not matter
     try:
         return json.dumps(said)
     except TypeError:
