@@ -129,7 +129,7 @@ class Report:
                 for p in self.phases
             ),
             "",
-            "| largest blocks | what most of their records say |",
+            "| largest blocks | the commonest values in each |",
             "| ---: | --- |",
             *(
                 f"| {block.records:,} | "
