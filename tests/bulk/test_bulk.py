@@ -241,7 +241,7 @@ def test_the_report_says_what_was_cut(tmp_path, monkeypatch):
     assert kept["cut"] == report.cut
     assert kept["records"] == len(ROWS)
     assert [phase["name"] for phase in kept["phases"]] == [
-        "reading", "learning", "encoding", "planning", "clustering", "writing"
+        "reading", "learning", "encoding", "planning", "clustering", "reading out"
     ]  # fmt: skip
     assert "largest blocks" in (tmp_path / "report.md").read_text()
 

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from partita._core.typing import Floats
 
+MOST_WORKERS = 1024
+
 
 def check_finite(X: Floats) -> None:
     """Raise ValueError for the first entry that is NaN or infinite."""
@@ -96,4 +98,7 @@ def workers(n_jobs: int | None) -> int:
         return 1
     if n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return whole("n_jobs", n_jobs, 1)
+    try:
+        return whole("n_jobs", n_jobs, 1, MOST_WORKERS)
+    except ValueError as error:
+        raise ValueError(f"{error}; -1 is one for each core") from None

@@ -289,7 +289,7 @@ class Run:
         self.report.records, self.report.entities = n, len(numbers)
         self.report.alpha = math.exp(progress(state)[3])
         ids = self.place.ids()
-        self.clock.done("writing")
+        self.clock.done("reading out")
         return Entities(ids, order[cluster], sure.round(DIGITS), self.report)
 
 

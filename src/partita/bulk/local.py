@@ -48,6 +48,7 @@ class Local:
         for rows in in_chunks(read(records, id), CHUNK):
             add(digest, rows)
             self.records.append(rows)
+        self.records.close()
         self.work.begin(digest.hexdigest())
 
     def ids(self) -> list[str]:

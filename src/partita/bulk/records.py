@@ -12,25 +12,32 @@ from typing import Any
 import duckdb
 import numpy as np
 
+from partita import __version__
 from partita._core.typing import Integers
 from partita.bulk.work import VERSION, partial
 from partita.models.records.fragments import check_fragment, is_missing, rows_of
 
 CHUNK = 25_000  # records of a file
+ID = "id"  # the field of the id, unless another is named: records may do without it
 Said = dict[str, Any]
 
 
 def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
     """Ids, and what records say, as JSON; errors name the row."""
     known: dict[str, int] = {}
+    seen = id is None or id == ID
+    row = -1
     for row, given in enumerate(rows_of(records)):
         if not isinstance(given, Mapping):
             raise TypeError(f"row {row} must map attributes to values, got {type(given).__name__}")
         own = None if id is None else given.get(id)
+        seen = seen or id in given
         name = str(row) if is_missing(own) else str(own)
         if (before := known.setdefault(name, row)) != row:
             raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
         yield name, as_json(f"row {row}", given, id)
+    if row >= 0 and not seen:
+        raise ValueError(f"no record has the field {id!r}, which is to hold its id")
 
 
 def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
@@ -52,7 +59,9 @@ def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
 
 def begun(options: Mapping[str, Any]) -> Any:
     """A digest to which the records of a run are added, in order."""
-    return hashlib.blake2b(json.dumps([VERSION, options], sort_keys=True).encode(), digest_size=16)
+    return hashlib.blake2b(
+        json.dumps([VERSION, __version__, options], sort_keys=True).encode(), digest_size=16
+    )
 
 
 def add(digest: Any, rows: Iterable[tuple[str, str]]) -> None:
@@ -110,6 +119,12 @@ class Records:
             )
         partial(target).replace(target)
         self.n += len(rows)
+
+    def close(self) -> None:
+        """Throw away the files that a run with more records has left."""
+        for file in self.path.glob("records-*.parquet"):
+            if file.name > self._file((self.n - 1) // CHUNK).name:
+                file.unlink()
 
     def chunks(self) -> Iterator[tuple[int, list[Said]]]:
         """What they say, some thousand at a time, with the number of the first."""

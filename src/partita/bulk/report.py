@@ -33,7 +33,7 @@ class Phase:
 
 @dataclass
 class Block:
-    """A large block, and the values that most of its records have."""
+    """A large block, and the values that are commonest in it."""
 
     records: int
     values: dict[str, int] = field(default_factory=dict)
@@ -111,8 +111,8 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.records:,} records, {self.entities:,} entities, "
-            f"{self.records / max(self.seconds, 1e-9):,.0f} records a second",
+            f"{self.records:,} records, {self.entities:,} entities"
+            + ("" if self.resumed else f", {self.records / max(self.seconds, 1e-9):,.0f} records a second"),
             "",
             f"- {self.pairs:,} links make {self.components:,} components; {self.blocks:,} blocks in "
             f"{self.shards:,} shards" + (f", {self.resumed:,} of them done before" if self.resumed else ""),
@@ -181,7 +181,7 @@ def largest_blocks(block: Integers) -> list[Integers]:
 
 
 def described(place: Place, blocks: list[Integers]) -> list[Block]:
-    """Blocks, by what most of their records say."""
+    """Blocks, by the values that are commonest in each."""
     numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *blocks]))
     said = dict(zip(numbers.tolist(), place.sample(numbers), strict=True))
     found = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -90,7 +91,7 @@ def bulk(
     there. The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
     """
     from partita.bulk import cluster
-    from partita.bulk.work import Work
+    from partita.bulk.report import Clock
     from partita.kb.io import write
 
     if engine not in ("local", "spark"):
@@ -101,11 +102,10 @@ def bulk(
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
     given = Input(data, id, no_id, None, ignore, format, skip_empty, encoding, sheet)
-    kept = Path(f"{output}.work") if work is None and output != "-" else work
     more: dict[str, Any] = {} if spark is None else {"session": spark}
-    with watching({}) as watch:
+    with directory(output, work) as kept, watching({}) as watch:
         found = cluster(
-            records_of(given),
+            records_of(given, most_rows(output)),
             id=ID,
             schema=None if schema is None else read_schema(schema),
             engine=engine,
@@ -118,14 +118,13 @@ def bulk(
             progress=watch,
             **more,
         )
+        clock = Clock(found.report)
         write(found.rows(), output, columns=COLUMNS)
+        clock.done("writing")
+        if report is not None:
+            found.report.write(report)
     for text in found.report.warnings:
         note(f"Warning: {text}.")
-    if report is not None:
-        found.report.write(report)
-    if kept is not None and work is None:
-        with closing(Work(kept)) as own:
-            own.remove()
     if json:
         print_json({"output": output, **summary(found.report)})
     else:
@@ -139,6 +138,33 @@ ID = "the id"  # the field that the id is in; no column is called so, for the id
 COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 
+@contextmanager
+def directory(output: str, work: Path | None) -> Iterator[Path | None]:
+    """The directory of the run; the one beside the output goes when that is written, or if the data are refused before
+    anything is done."""
+    from partita.bulk.work import SHARDS
+
+    if work is not None or output == "-":
+        yield work
+        return
+    beside = Path(f"{output}.work")
+    try:
+        yield beside
+    except (ValueError, TypeError):
+        if beside.is_dir() and not any(beside.glob(SHARDS)):
+            remove(beside)
+        raise
+    remove(beside)
+
+
+def remove(path: Path) -> None:
+    """Throw away what runs have left in a directory."""
+    from partita.bulk.work import Work
+
+    with closing(Work(path)) as kept:
+        kept.remove()
+
+
 def check_output(path: str, data: list[str]) -> None:
     """Raise now what would be raised when all is done: for a name without a format, or a folder that is not there.
 
@@ -149,25 +175,40 @@ def check_output(path: str, data: list[str]) -> None:
     if path == STANDARD:
         return
     format_of(path, None)
-    if not Path(path).parent.is_dir():
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {Path(path).parent}")
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder: name a file")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{path} cannot be written: its folder is read-only")
     if any(Path(one).exists() and Path(path).exists() and Path(one).samefile(path) for one in data):
         raise ValueError(f"{path} is one of the files to read: the answer would take its place")
 
 
-def records_of(given: Input) -> Iterator[dict[str, Any]]:
-    """What the files say, each row with its id, if it has one."""
+def most_rows(path: str) -> int | None:
+    """How many rows a file of this name holds, if there is a limit."""
+    from partita.kb.io.excel import ROWS
+    from partita.kb.io.formats import STANDARD, format_of
+
+    return ROWS - 1 if path != STANDARD and format_of(path, None) == "xlsx" else None
+
+
+def records_of(given: Input, most: int | None) -> Iterator[dict[str, Any]]:
+    """What the files say, each row with its id, if it has one; ValueError if there are more than ``most``."""
     reader = given.reader()
-    for fragment in given.fragments(reader):
+    for count, fragment in enumerate(given.fragments(reader)):
+        if count == most:
+            raise ValueError(
+                f"there are more than {most:,} records, which Excel cannot hold: name another format"
+            )
         yield as_record(fragment, reader.id_field is not None)
 
 
 def as_record(fragment: Fragment, has_id: bool) -> dict[str, Any]:
     """A fragment as a mapping; without its id where that was made of what it says."""
-    own = {ID: fragment.id} if has_id and not fragment.id.startswith(fragment.digest) else {}
-    return own | fragment.properties
+    own = fragment.id if has_id and not fragment.id.startswith(fragment.digest) else None
+    return {ID: own} | fragment.properties
 
 
 def summary(report: Any) -> dict[str, Any]:

@@ -93,22 +93,22 @@ def run(
     """
     settings = Settings(*dismantle(engine.state)[2].tolist())._replace(rejuvenation=0, learn_alpha=0)
     own, total, stages = local(), len(task.members), []
-    done = [0]
 
-    def some(blocks: tuple[int, int]) -> Packed:
+    def some(blocks: tuple[int, int]) -> tuple[int, Packed]:
         if not hasattr(own, "stage"):
             own.stage = engine.like(settings, 0.0, seed)
             stages.append(own.stage)
         found = run_some(own.stage, engine.family, engine.widths[0], task, blocks, seed, sweeps)
-        done[0] += int(task.ends[blocks[1] - 1] - (task.ends[blocks[0] - 1] if blocks[0] else 0))
-        progress(done[0], total)
-        return found
+        return int(task.ends[blocks[1] - 1]), found
 
+    parts = []
     with ThreadPoolExecutor(workers) as pool:
-        found = joined(list(pool.map(some, in_portions(task.ends))))
+        for done, part in pool.map(some, in_portions(task.ends)):
+            parts.append(part)
+            progress(done, total)
     for stage in stages:
         engine.count_in(stage)
-    return found
+    return joined(parts)
 
 
 def in_portions(ends: Integers) -> list[tuple[int, int]]:
