@@ -61,17 +61,32 @@ def remembered(near, v, w):
     return key, slot, near[slot] == key
 
 
+@inner
+def place_among(known, gram):
+    """Where a part is among those known, which ascend; where it would be, if it is not."""
+    low, high = np.int64(0), np.int64(known.shape[0])
+    while low < high:
+        middle = (low + high) // 2
+        if known[middle] < gram:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 @kernel
-def level_counts(starts, holders, weights, n, own, counts):
+def level_counts(known, starts, holders, weights, n, own, counts):
     """Count at which levels texts, a row each, are alike to n others, of which each part lists those that have it.
 
-    ``starts`` is where the list of each part begins in ``holders`` and ``weights``.
+    ``known`` are their parts, ``starts`` is where the list of each begins in ``holders`` and ``weights``.
     """
     totals = np.zeros(n)
     for text in range(counts.shape[0]):
         for k in range(own.first[text], own.last[text]):
-            if own.grams[k] + 1 < starts.shape[0]:
-                for at in range(starts[own.grams[k]], starts[own.grams[k] + 1]):
+            gram = own.grams[k]
+            part = place_among(known, gram)
+            if part < known.shape[0] and known[part] == gram:
+                for at in range(starts[part], starts[part + 1]):
                     totals[holders[at]] += weights[at] * own.weights[k]
         for i in range(n):
             counts[text, level_of(totals[i])] += 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,12 +24,23 @@ from partita.models.records.comparisons.similarity import level_counts, nearness
 from partita.models.records.tables import new_tables
 from partita.models.records.vocabulary import Growing, Numbered
 
-STEP = (
-    2.0**-24
-)  # of weights, so that sums of products are exact, whatever the order that parts are numbered in
+STEPS = 2.0**24  # of weights up to 1, so that sums of products are exact, whatever order parts are in
+SHORT, LETTER = 3, 21  # letters of a part that is its own number, and bits of a letter
 SHAPE = 0.5  # of the Gamma distribution of how many are alike to one value, among all values
 SHARED_ONCE = (4.0, 5.0)  # values of one entity, and of one or two, behind the prior of d
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
+
+
+class Values(NamedTuple):
+    """What values are compared by, as it can be kept outside a vocabulary: it hangs on the model alone."""
+
+    owner: Integers  # the attribute of each
+    rank: Integers
+    number: Floats
+    log_u: Floats  # one row a value
+    lengths: Integers  # how many parts each has
+    grams: Integers  # of one value after the other
+    weights: Floats
 
 
 class ComparedValues(Numbered):
@@ -46,7 +58,8 @@ class ComparedValues(Numbered):
             [] for _ in attributes
         ]  # values that :meth:`compare_new` waits for
         self.ids: list[dict[str, int]] = [{} for _ in attributes]
-        self.parts: list[dict[str, int]] = [{} for _ in attributes]
+        self.kept: list[dict[int, int]] = [{} for _ in attributes]  # values known by their ranks alone
+        self.parts: dict[str, int] = {}  # the numbers of parts
         self._new(NOBODY)  # of mentions
         self.totals = np.array([[self._new(NOBODY) for _ in range(2)] for _ in attributes], np.int64)
         self.totals = self.totals.reshape(-1, 2)
@@ -64,7 +77,7 @@ class ComparedValues(Numbered):
             if attribute.family_class is not None:
                 self.measure[a] = OTHERS + len(self.others)
                 self.others += (attribute.family(),)
-        self.references = [References(self, a) for a in range(len(attributes))]
+        self._references: list[References | None] = [None for _ in attributes]  # until they are needed
 
     def _new(self, owner: int, number: float = 0.0, rank: int = 0) -> int:
         self.rank.append(rank)
@@ -76,30 +89,35 @@ class ComparedValues(Numbered):
             self.log_u.extend(np.zeros(LEVELS))
         return self.owner.n - 1
 
-    def vector(self, a: int, value: str) -> tuple[Any, Floats]:
+    def vector(self, a: int, value: str) -> tuple[list[int], list[float]]:
         """The numbers of a value's parts, ascending, and what each counts, in whole steps."""
-        known = self.parts[a]
-        weights = {
-            known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()
-        }
-        grams = np.array(sorted(weights), np.int64)
-        exact = np.array([weights[gram] for gram in grams.tolist()], np.float64)
-        return grams, np.round(exact / STEP) * STEP
+        known, found = self.parts, []
+        for part, weight in self.attributes[a].vector(value).items():
+            number = known.get(part)
+            if number is None:
+                number = known[part] = number_of_part(part)
+            found.append((number, round(weight * STEPS) / STEPS))
+        found.sort()
+        return [number for number, _ in found], [weight for _, weight in found]
 
     def value(self, a: int, value: str) -> int:
         """The feature of a value of attribute ``a``."""
         known = self.ids[a].get(value)
         if known is not None:
             return known
-        attribute = self.attributes[a]
-        feature = self._new(a, attribute.number(value), code_of(value.encode("utf-8", "surrogatepass")))
-        self.ids[a][value] = feature
-        grams, weights = (
-            self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
-        )
-        self.grams.extend(grams)
-        self.weights.extend(weights)
-        self.last.array[feature] = self.grams.n
+        rank = code_of(value.encode("utf-8", "surrogatepass"))
+        known = self.kept[a].get(rank)
+        self.ids[a][value] = feature = self._add(a, value, rank) if known is None else known
+        return feature
+
+    def _add(self, a: int, value: str, rank: int) -> int:
+        """The feature of a value that is new."""
+        feature = self._new(a, self.attributes[a].number(value), rank)
+        if self.measure[a] == ALIKE:
+            grams, weights = self.vector(a, value)
+            self.grams.extend(grams)
+            self.weights.extend(weights)
+            self.last.array[feature] = self.grams.n
         self.log_u.extend(np.zeros(LEVELS))
         self.new[a].append((feature, value))
         return feature
@@ -115,10 +133,54 @@ class ComparedValues(Numbered):
                 self.grams.used, self.weights.used, self.first.used[features], self.last.used[features]
             )
             values, numbers = [value for _, value in new], self.numbers.used[features]
-            found = np.log(self.references[a].shares(values, numbers, parts))
+            found = np.log(self.references(a).shares(values, numbers, parts))
             leave_out(found, self.attributes[a].neutral)
             log_u[features] = found
             new.clear()
+
+    def references(self, a: int) -> References:
+        """What values of attribute ``a`` are compared with to see how many are alike to them by chance."""
+        known = self._references[a]
+        if known is None:
+            known = self._references[a] = References(self, a)
+        return known
+
+    # ------------------------------------------------------------------ kept elsewhere
+
+    def to_keep(self, features: Integers) -> Values:
+        """What some values are compared by."""
+        first = self.first.used[features]
+        lengths = self.last.used[features] - first
+        at = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return Values(
+            self.owner.used[features],
+            self.rank.used[features],
+            self.numbers.used[features],
+            self.log_u.used.reshape(-1, LEVELS)[features],
+            lengths,
+            self.grams.used[at],
+            self.weights.used[at],
+        )
+
+    def take_in(self, values: Values) -> Integers:
+        """The features of values that :meth:`to_keep` has returned, none of which is known."""
+        first, start = self.owner.n, self.grams.n
+        ends = start + np.cumsum(values.lengths)
+        self.owner.extend(values.owner)
+        self.rank.extend(values.rank)
+        self.numbers.extend(values.number)
+        self.first.extend(ends - values.lengths)
+        self.last.extend(ends)
+        self.grams.extend(values.grams)
+        self.weights.extend(values.weights)
+        self.log_u.extend(values.log_u.ravel())
+        features = np.arange(first, self.owner.n)
+        for a, known in enumerate(self.kept):
+            own = values.owner == a
+            known |= zip(values.rank[own].tolist(), features[own].tolist(), strict=True)
+        return features
+
+    # ------------------------------------------------------------------ for the kernels
 
     def family(self, tables: Any = None) -> ComparisonFamily:
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
@@ -144,6 +206,20 @@ class ComparedValues(Numbered):
             tables=new_tables(True) if tables is None else tables,
             others=self.others,
         )
+
+
+def number_of_part(part: str) -> int:
+    """A number that only this part of a value has, in any process: its letters, if there are few; else a code.
+
+    >>> number_of_part("ab") == number_of_part("ab"), number_of_part("ab") == number_of_part("ba")
+    (True, False)
+    """
+    if len(part) > SHORT:
+        return code_of(part.encode("utf-8", "surrogatepass")) | -(1 << 63)  # which is below 0
+    number = 0
+    for letter in part:
+        number = (number << LETTER) + ord(letter) + 1
+    return number
 
 
 def leave_out(log_shares: Floats, n: int) -> None:
@@ -192,20 +268,20 @@ class Parts(NamedTuple):
     last: Integers
 
 
-def parts_of(vectors: list[tuple[Any, Floats]]) -> Parts:
+def parts_of(vectors: list[tuple[list[int], list[float]]]) -> Parts:
     """The parts of texts, given one by one."""
     ends = np.cumsum([0] + [len(grams) for grams, _ in vectors])
-    grams = np.concatenate([np.empty(0, np.int64), *(grams for grams, _ in vectors)])
-    weights = np.concatenate([np.empty(0), *(weights for _, weights in vectors)])
+    grams = np.fromiter(chain.from_iterable(grams for grams, _ in vectors), np.int64, ends[-1])
+    weights = np.fromiter(chain.from_iterable(weights for _, weights in vectors), np.float64, ends[-1])
     return Parts(grams, weights, ends[:-1], ends[1:])
 
 
-def by_part(parts: Parts) -> tuple[Any, Any, Floats]:
-    """Of each part of texts: where its list of those that have it begins; these lists, and what it counts in each."""
+def by_part(parts: Parts) -> tuple[Integers, Any, Any, Floats]:
+    """The parts of texts, ascending; of each where its list of those that have it begins; these, and what it counts."""
     texts = np.repeat(np.arange(len(parts.first)), parts.last - parts.first)
     order = np.argsort(parts.grams, kind="stable")
-    starts = np.searchsorted(parts.grams[order], np.arange(int(parts.grams.max(initial=-1)) + 2))
-    return starts, texts[order], parts.weights[order]
+    known, starts = np.unique(parts.grams[order], return_index=True)
+    return known, np.append(starts, len(order)), texts[order], parts.weights[order]
 
 
 class References:
@@ -226,7 +302,7 @@ class References:
         self.numbers = np.array([attribute.number(value) for value in given], np.float64)
         vectors = [vocabulary.vector(a, value) for value in given] if self.measure == ALIKE else []
         parts = parts_of(vectors)
-        self.starts, self.of, self.weights = by_part(parts)
+        self.known, self.starts, self.of, self.weights = by_part(parts)
         self.overall = UNKNOWN
         if self.n > 1:
             total = self.counts(given, self.numbers, parts, itself=1.0).sum(axis=0)
@@ -240,7 +316,7 @@ class References:
         found = np.zeros((len(values), LEVELS))
         same = np.array([float(self.given[value]) for value in values])
         if self.measure == ALIKE:
-            level_counts(self.starts, self.of, self.weights, self.n, parts, found)
+            level_counts(self.known, self.starts, self.of, self.weights, self.n, parts, found)
         elif self.measure == NEAR:
             nearness_counts(self.numbers, numbers, self.scale, found)
         elif self.measure == SAME:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,14 +28,14 @@ DECIMAL = re.compile(r"(\d+)\.(\d+)")
 COUNTED = 4000  # values of a corpus in which parts are counted
 
 
-def trigrams(value: str) -> Counter[str]:
-    """Three letters in a row, of each word with a space before and after it.
+def trigrams(value: str) -> list[str]:
+    """Three letters in a row, of each word with a space before and after it, as often as they occur.
 
-    >>> sorted(trigrams("ada l"))
-    [' ad', ' l ', 'ada', 'da ']
+    >>> trigrams("ada l")
+    [' ad', 'ada', 'da ', ' l ']
     """
     padded = [f" {word} " for word in value[:LONGEST].split(" ")]
-    return Counter([word[k : k + 3] for word in padded for k in range(max(len(word) - 2, 1))])
+    return [word[k : k + 3] for word in padded for k in range(max(len(word) - 2, 1))]
 
 
 @register
@@ -59,10 +60,7 @@ class Text(Attribute):
         values = list(self.corpus.counts)
         if len(values) > COUNTED:
             values = [values[k] for k in np.linspace(0, len(values) - 1, COUNTED).astype(int)]
-        found: Counter[str] = Counter()
-        for value in values:
-            found.update(trigrams(value).keys())
-        return found, len(values)
+        return Counter(chain.from_iterable(set(trigrams(value)) for value in values)), len(values)
 
     @cached_property
     def _rarity(self) -> dict[str, float]:
@@ -71,11 +69,15 @@ class Text(Attribute):
         return {part: 1.0 + math.log((1.0 + n) / (1.0 + own)) for part, own in {**holders, "": 0}.items()}
 
     def vector(self, value: str) -> dict[str, float]:
-        rarity, found = self._rarity, trigrams(value)
-        other = rarity[""]
-        weights = {part: (1.0 + math.log(times)) * rarity.get(part, other) for part, times in found.items()}
-        length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
-        return {part: weight / length for part, weight in weights.items()}
+        rarity, parts = self._rarity, trigrams(value)
+        other, times = rarity[""], dict.fromkeys(parts, 1)
+        if len(times) == len(parts):  # as in most values, and log 1 is 0
+            weights = [rarity.get(part, other) for part in parts]
+        else:
+            times = Counter(parts)
+            weights = [(1.0 + math.log(n)) * rarity.get(part, other) for part, n in times.items()]
+        length = math.sqrt(math.fsum([weight * weight for weight in weights]))
+        return {part: weight / length for part, weight in zip(times, weights, strict=True)}
 
 
 @register
