@@ -17,6 +17,7 @@ from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Array, Floats, Integers
 from partita.kb.identity import NOBODY, Change, renamed
 from partita.kb.language import Network, black_box
+from partita.kb.values import KnownValues
 from partita.models.records.record import Record
 from partita.models.records.vocabulary import Growing
 from partita.posterior import Posterior
@@ -60,6 +61,14 @@ class Numbers(NamedTuple):
     random: int
     free_slots: list[int]
     next_entity: int
+    next_value: int = 0
+
+
+class Codes(NamedTuple):
+    """A fragment as a store keeps it beside what it says, so that it need not be read again."""
+
+    key_codes: bytes  # by which it finds others
+    value_numbers: bytes | None  # what it says; None where a language model reads it
 
 
 class Outcome(NamedTuple):
@@ -96,9 +105,8 @@ class Clustering:
         scored = model if network is None else black_box(network, model)
         self.engine = Engine(scored, self._settings, 1, 2, 0.0, 0, None if exact else "auto")
         self._all_numbers, self._all_entities = Growing(np.int64), Growing(np.int64)
-        self.added_keys: list[
-            bytes
-        ] = []  # by which the fragments of the last call of :meth:`add` find others
+        self.added_codes: list[Codes] = []  # of the fragments of the last call of :meth:`add`
+        self.values = None if network is not None else KnownValues(model)
         self.next_entity = 1
         self._saved = 0  # the last change of the state that a store knows of
         self._saved_alpha = 0.0
@@ -129,11 +137,9 @@ class Clustering:
         Fragments are as :meth:`Record.validate` returns them, their numbers above all before.
         """
         engine, first = self.engine, self.engine.n_observations
-        encoded, (starts, keys) = engine.encode(fragments), self.model.keys(fragments)
-        self.added_keys = [
-            keys[start:stop].astype("<i8").tobytes() for start, stop in pairwise(starts.tolist())
-        ]
-        end = engine.store(encoded, (starts, keys))
+        encoded, keys = engine.encode(fragments), self.model.keys(fragments)
+        self.added_codes = self.codes_of(encoded, keys)
+        end = engine.store(encoded, keys)
         engine.keep(fragments)
         for kept, more in ((self._all_numbers, numbers), (self._all_entities, [NOBODY] * (end - first))):
             kept.n = first  # without those of a call that has failed
@@ -142,6 +148,13 @@ class Clustering:
             engine.need(live_slots(engine.state))
         while engine.n_observations < end:
             yield from self._follow(engine.due(end))
+
+    def codes_of(self, encoded: Any, keys: Keys) -> list[Codes]:
+        """Encoded fragments with their keys, as a store has them."""
+        starts, codes = keys
+        own = [codes[start:stop].astype("<i8").tobytes() for start, stop in pairwise(starts.tolist())]
+        said = [None] * len(own) if self.values is None else self.values.number(encoded)
+        return list(map(Codes, own, said))
 
     def _follow(self, end: int) -> Iterator[Outcome]:
         """Observe up to ``end``, when α may be due to be learnt, or until there is more to name."""
@@ -351,6 +364,8 @@ class Clustering:
         """What has changed so far is kept elsewhere."""
         self._saved, self._saved_alpha = int(n_changes(self.engine.state)), self.engine.alpha
         self._saved_numbers = self._numbers()
+        if self.values is not None:
+            self.values.saved()
 
     @property
     def is_saved(self) -> bool:
@@ -367,7 +382,8 @@ class Clustering:
         _, counts, _, log_alpha, random, _ = dismantle(self.engine.state)
         next_alpha = int(counts[COUNTS.index("next_alpha")])
         slots = free_slots(self.engine.state).tolist()
-        return Numbers(float(log_alpha).hex(), next_alpha, int(random), slots, self.next_entity)
+        next_value = 0 if self.values is None else self.values.next_number
+        return Numbers(float(log_alpha).hex(), next_alpha, int(random), slots, self.next_entity, next_value)
 
     def restore(
         self,
@@ -377,6 +393,7 @@ class Clustering:
         subproblems: Iterable[Subproblem],
         kept: Numbers,
         fetch: Callable[[Integers], list[Any]],
+        tell: Callable[[Integers], list[Any]],
     ) -> None:
         """Become what was kept; ValueError if it makes no sense.
 
@@ -390,6 +407,8 @@ class Clustering:
         fetch : callable
             From numbers to fragments, as the model takes them. What fragments say is only fetched when a
             subproblem is needed that they are in, so that to load takes as long as to read numbers.
+        tell : callable
+            The same for those that are known already (:meth:`recall`), as :meth:`said` returns them.
         """
         self.next_entity = int(kept.next_entity)
         self.hold(numbers, entity)
@@ -410,8 +429,22 @@ class Clustering:
             packed, empty, int(kept.next_alpha), self._settings, log_alpha, int(kept.random), constraints
         )
         weigh_all(engine.state)
-        engine.expect(len(numbers), lambda x: fetch(self.numbers[x]))
+        engine.expect(len(numbers), lambda x: fetch(self.numbers[x]), lambda x: tell(self.numbers[x]))
         self.saved()
+
+    def recall(self, said: Sequence[bytes | None]) -> None:
+        """Have what was kept of what fragments say, all those there are, so that it need not be fetched and read."""
+        known = [x for x, own in enumerate(said) if own is not None]
+        if self.values is not None and known:
+            encoded = self.values.recall([own for own in said if own is not None])
+            self.engine.recall(np.array(known, np.int64), encoded)
+
+    def unsaid(self, values: Integers) -> list[int]:
+        """Those of some values, by their numbers in the store, that no fragment says any more."""
+        if self.values is None:
+            return []
+        gone: list[int] = self.values.unsaid(values, self.engine.stored(self.engine.read)).tolist()
+        return gone
 
 
 def places(members: Integers, numbers: Integers) -> Integers:

@@ -19,13 +19,13 @@ from sqlalchemy import Connection
 
 from partita._core.checks import whole, workers
 from partita.kb import judgements, labels
-from partita.kb.clustering import Clustering, Outcome
+from partita.kb.clustering import Clustering, Codes, Outcome
 from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
 from partita.kb.names import Given
 from partita.kb.naming import name_wanted
 from partita.kb.session import EMPTY, Session
-from partita.kb.store import erasing, fragments
+from partita.kb.store import erasing, fragments, values
 from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
 from partita.kb.store.judgements import forget, forget_of
@@ -152,11 +152,11 @@ def observe(session: Session, journal: Journal, given: Numbered, before: int | N
     for number, fragment in given:
         session.names.remember(number, fragment.properties)
     session.n_present += len(given)
-    for outcome, keys in observed(clustering, list(fragment_of), checked):
+    for outcome, codes in observed(clustering, list(fragment_of), checked):
         if before is not None:
             outcome = clustering.succeed(outcome, before)
         fragment = fragment_of[outcome.fragment]
-        rows.add(outcome.fragment, fragment, keys, journal.next_event)
+        rows.add(outcome.fragment, fragment, codes, journal.next_event)
         journal.record(outcome, fragment.id)
     rows.insert(session.connection)
 
@@ -175,10 +175,10 @@ def look_again(session: Session, journal: Journal, after: int) -> None:
 
 def observed(
     clustering: Clustering, numbers: list[int], checked: list[Any]
-) -> Iterator[tuple[Outcome, bytes]]:
-    """Let the sampler observe fragments; of each what it has changed, and its keys as the store has them."""
+) -> Iterator[tuple[Outcome, Codes]]:
+    """Let the sampler observe fragments; of each what it has changed, and its codes as the store has them."""
     for k, outcome in enumerate(clustering.add(numbers, checked)):
-        yield outcome, clustering.added_keys[k]
+        yield outcome, clustering.added_codes[k]
 
 
 def validated(model: Record, given: list[Fragment]) -> list[Any]:
@@ -225,8 +225,12 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
         journal.record(withdraw(session, journal, id, number), id)
         session.report("removing", k, len(ids))
     labels.forget(session.connection, ids)
-    kept = journal.names_in_use(erasing.owners(session.connection, ids))
+    kept, said = (
+        journal.names_in_use(erasing.owners(session.connection, ids)),
+        values.said_by(session.connection, ids),
+    )
     journal.hide(erasing.erase(session.connection, ids, kept), kept)
+    values.erase(session.connection, session.live.unsaid(said))
     forget_of(session.connection, ids)
 
 
@@ -330,10 +334,10 @@ def learn_anew(session: Session, journal: Journal, insist: bool = False) -> None
     new = session.learn([fragment.properties for fragment in given], judged, known, insist)
     before = dict(zip(old.numbers.tolist(), old.entity.tolist(), strict=True))
     checked = validated(new.model, given)
-    keys = []
-    for _, key in observed(new, numbers.tolist(), checked):  # the way there does not matter
-        keys.append(key)
-        session.report("clustering", len(keys), len(numbers))
+    codes = []
+    for _, own in observed(new, numbers.tolist(), checked):  # the way there does not matter
+        codes.append(own)
+        session.report("clustering", len(codes), len(numbers))
     session.constrain()
     if new.network is None:
         new.refine(most=REPLAYED, progress=partial(session.report, "refining"))
@@ -346,4 +350,4 @@ def learn_anew(session: Session, journal: Journal, insist: bool = False) -> None
             journal.note_naming(session.names.ways)
         journal.name_anew(names)
     journal.record(new.rename_from(entities, old.next_entity), relearnt=True)
-    fragments.replace_keys(session.connection, numbers, keys)
+    fragments.replace_codes(session.connection, numbers, codes)

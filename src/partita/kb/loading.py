@@ -8,7 +8,7 @@ load that was interrupted. Fragments are read, encoded, written and let go porti
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -96,10 +96,9 @@ class Read:
         checked = ingest.validated(session.live.model, new)
         encoded, (starts, keys) = session.live.encode(checked, before)
         rows = NewRows()
-        for k, (start, stop) in enumerate(pairwise(starts.tolist())):
+        for k, codes in enumerate(session.live.codes_of(encoded, (starts, keys))):
             self.names.append(session.names.given_by(new[k].properties))
-            own = keys[start:stop].astype("<i8").tobytes()
-            rows.add(before + k + 1, new[k], own, self._moment + before + k)
+            rows.add(before + k + 1, new[k], codes, self._moment + before + k)
         rows.insert(session.connection)
         self._encoded.append(encoded)
         self._key_counts.append(np.diff(starts))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, select
 
 from partita.kb.naming import Way
+from partita.kb.store.database import StoreError
 from partita.kb.store.fragments import SAID
 from partita.kb.store.statements import fetch
 from partita.kb.store.tables import fragments, members
@@ -111,7 +112,11 @@ class Names:
     def _read(self, rows: Iterable[Sequence[Any]]) -> None:
         """Remember fragments, given by number and what they say, as the store has them."""
         for number, properties in rows:
-            self.remember(number, json.loads(properties or "{}"))
+            try:
+                said = json.loads(properties or "{}")
+            except ValueError as error:
+                raise StoreError(f"the knowledge base is damaged: fragment {number}: {error}") from error
+            self.remember(number, said)
 
 
 # ---------------------------------------------------------------------- the name of an entity

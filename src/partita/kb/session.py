@@ -8,7 +8,7 @@ next time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -27,7 +27,7 @@ from partita.kb.columns import missing_of
 from partita.kb.language import RECORD, Network, model_named
 from partita.kb.names import Names
 from partita.kb.naming import name_wanted, naming_attributes, ways_of
-from partita.kb.store import fragments, judgements, sampler, tables
+from partita.kb.store import fragments, judgements, sampler, tables, values
 from partita.kb.store.database import Store, StoreError, get, put
 from partita.kb.store.journal import DIGITS, Journal, Register
 from partita.models.records.record import Record
@@ -155,7 +155,7 @@ class Session:
         """Load the sampler; what fragments say is fetched when it is needed."""
         clustering = self._new_clustering(model)
         try:
-            self._sure = sampler.load(self.connection, clustering, self._fetch)
+            self._sure = sampler.load(self.connection, clustering, self._fetch, self._tell)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
         self.n_present = len(self._sure)
@@ -165,9 +165,17 @@ class Session:
 
     def _fetch(self, numbers: Integers) -> list[Any]:
         """What fragments say, by number, as the model takes it; StoreError if it cannot be."""
+        return self._read(numbers, self.live.model.read)
+
+    def _tell(self, numbers: Integers) -> list[Any]:
+        """The same of fragments that the sampler knows already, for people to read."""
+        return self._read(numbers, self.live.model.told)
+
+    def _read(
+        self, numbers: Integers, reading: Callable[[list[dict[str, list[Any]]]], list[Any]]
+    ) -> list[Any]:
         try:
-            said = fragments.properties_of(self.connection, numbers.tolist())
-            return self.live.model.read(said)
+            return reading(fragments.properties_of(self.connection, numbers.tolist()))
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise self._damaged(error) from error
 
@@ -230,6 +238,7 @@ class Session:
         put(self.connection, "settings", self.settings)
         put(self.connection, "model", model.to_json())
         self.connection.execute(delete(tables.subproblems))
+        values.forget(self.connection)
         self.clustering, self._sure = self._new_clustering(model), {}
         return self.clustering
 

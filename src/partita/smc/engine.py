@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -124,10 +124,14 @@ class Engine:
         self.finds_by, self._keys_of = keys, key_function(keys, model)
         indexed = self._keys_of is not None
         self._state: Any = new_state(n_encoded, self.scorer.width, settings, log_alpha, seed, indexed)
+        self._unread = np.zeros(0, bool)  # which of the first observations are stored without their data
         self._kept: list[Any] | None = None  # observations that cannot be told from what the state holds
         if isinstance(model, CompiledModel) and not model.reads_rows:
             self._kept = []
-        self.fetch: Callable[[Integers], list[Any]]  # gives observations that are left out when loading
+        self.fetch: Callable[[Integers], list[Any]]  # gives observations that are left out when loading,
+        self.tell: Callable[
+            [Integers], list[Any]
+        ]  # and those of which only the data are there, as they are held
         self.first_row = 0  # of the present batch
         self.rounds_left = 0  # of the rejuvenation that is under way
         self.replayed: Integers | None = None  # what this engine's observations are elsewhere, in a replay
@@ -296,7 +300,15 @@ class Engine:
         """An observation as the model takes it, where it is kept."""
         if isinstance(self.scorer, BlackBoxScorer):
             return self.scorer.observation(x)
+        self.fetch_all([x])
         return self._kept[x]  # type: ignore[index]
+
+    def fetch_all(self, xs: Sequence[int]) -> None:
+        """Have observations that :meth:`observation` will be asked for, all that were left out in one call."""
+        if self._kept is not None and (left_out := [x for x in xs if self._kept[x] is None]):
+            members = np.array(left_out, np.int64)
+            for x, observation in zip(left_out, self.tell(members), strict=True):
+                self._kept[x] = observation
 
     def encode(self, X: Any) -> Any:
         """The rows of ``X`` as the state holds them; ValueError for one that the model has no place for."""
@@ -329,10 +341,15 @@ class Engine:
             del self._kept[self.first_row if first is None else first :]  # of a call that has failed
             self._kept += self.model.held(X)
 
-    def expect(self, n: int, fetch: Callable[[Integers], list[Any]]) -> None:
-        """The first n observations, all in the state, are fetched when a subproblem needs them."""
+    def expect(
+        self, n: int, fetch: Callable[[Integers], list[Any]], tell: Callable[[Integers], list[Any]]
+    ) -> None:
+        """The first n observations, all in the state, are fetched when a subproblem needs them.
+
+        ``tell`` gives them as they are held, where their data were recalled.
+        """
         access.leave_absent(self.state)
-        self.fetch = fetch
+        self.fetch, self.tell, self._unread = fetch, tell, np.ones(n, bool)
         if isinstance(self.scorer, BlackBoxScorer):
             self.scorer.numbers, self.scorer.evaluator.following = np.arange(n), n
         else:
@@ -344,16 +361,30 @@ class Engine:
         if not len(absent):
             return
         members = best_clustering(self.state, absent)[0]
-        observations = self.fetch(members)
-        StateClusters(self.state).data[members] = self.scorer.data_of(self.encode(observations))
-        if isinstance(self.scorer, BlackBoxScorer):
-            numbers = self.scorer.numbers[members].tolist()
-            self.scorer.evaluator.observations |= dict(zip(numbers, observations, strict=True))
-        else:
-            for x, observation in zip(members.tolist(), self.model.held(observations), strict=True):
-                self._kept[x] = observation  # type: ignore[index]
+        members = members[self._unread[members]]
+        if len(members):
+            observations = self.fetch(members)
+            self.recall(members, self.encode(observations))
+            if isinstance(self.scorer, BlackBoxScorer):
+                numbers = self.scorer.numbers[members].tolist()
+                self.scorer.evaluator.observations |= dict(zip(numbers, observations, strict=True))
+            else:
+                for x, observation in zip(members.tolist(), self.model.held(observations), strict=True):
+                    self._kept[x] = observation  # type: ignore[index]
         if self.compiled is not None:
             rebuild_rows(self.state, self.compiled.family, absent)
+
+    def recall(self, members: Integers, encoded: Any) -> None:
+        """Have the data of observations that were left out when loading."""
+        self.scorer.refresh()
+        StateClusters(self.state).data[members] = self.scorer.data_of(encoded)
+        self._unread[members] = False
+
+    @property
+    def read(self) -> Integers:
+        """The observations present whose data are there."""
+        present = self.present
+        return present[~np.isin(present, np.flatnonzero(self._unread))]
 
     def called(self, x: int) -> str:
         """How an error calls the observation: by its row in the batch, or as what it is replayed for."""

@@ -1,6 +1,7 @@
 """What can go wrong with a store: a clear error, and no damage."""
 
 import contextlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -154,6 +155,10 @@ def test_a_corrupted_subproblem(path, column):
         "DELETE FROM about WHERE name = 'sampler'",
         "UPDATE about SET body = zeroblob(9) WHERE name = 'model'",
         "UPDATE fragments SET properties = '{' WHERE number = 3",
+        "UPDATE fragments SET value_numbers = X'FFFFFF7F' WHERE number = 3",
+        "UPDATE vocabulary SET body = zeroblob(9)",
+        "UPDATE vocabulary SET first = first + 1",
+        "DELETE FROM vocabulary",
     ],
 )
 def test_other_damage(path, statement):
@@ -184,6 +189,55 @@ def test_a_file_of_an_earlier_version_is_brought_up_to_date(path, monkeypatch):
         assert connection.execute(sa.text("SELECT language FROM fragments")).first() == (None,)
 
 
+OLDER = {  # what a version lacks that the next one has
+    1: ("DROP TABLE judged", "DROP TABLE undoing", "ALTER TABLE events DROP COLUMN fragments"),
+    2: ("DROP TABLE vocabulary", "ALTER TABLE fragments DROP COLUMN value_numbers"),
+}
+
+
+def make_older(kb, version):
+    """Have the tables that a version of Partita made."""
+    with kb.store.writing() as connection:
+        for lacking in range(version, tables.VERSION):
+            for statement in OLDER[lacking]:
+                connection.execute(sa.text(statement))
+        numbers = store.get(connection, "sampler")
+        del numbers["next_value"]
+        store.put(connection, "sampler", numbers)
+        store.put(connection, "format", {"version": version})
+
+
+def test_a_file_of_version_2(path):
+    """What fragments say was kept as it came only, and compared anew by every process."""
+    older = path.with_name("older.db")
+    shutil.copy(path, older)
+    with partita.kb.open(older) as kb:
+        make_older(kb, 2)
+    found = []
+    for each in (path, older):
+        for rows in (ROWS[20:25], ROWS[25:]):  # and opened again between them
+            with partita.kb.open(each) as kb:
+                kb.add(rows)
+        with partita.kb.open(each) as kb:
+            kb.remove("f1", "f21")
+            kb.refine()
+            found.append((entities_of(kb), [row.matches for row in kb.match_all(ROWS[:9])]))
+            coded = values_kept(kb)
+    assert found[0] == found[1]
+    assert coded["f25"] > 0
+    assert coded["f2"] is None  # one of before is read as it was,
+    with partita.kb.open(older) as kb:
+        kb.relearn()
+        assert None not in values_kept(kb).values()  # until all are read anyway
+
+
+def values_kept(kb):
+    """Of each fragment present how many values are kept; None where they are not."""
+    with kb.store.reading() as connection:
+        query = sa.select(tables.fragments.c.id, tables.fragments.c.value_numbers).where(tables.present)
+        return {row.id: row[1] and len(row[1]) // 4 for row in connection.execute(query)}
+
+
 def test_a_file_of_version_1(path):
     """Judgements were of two fragments, and events did not name those that they moved."""
     with partita.kb.open(path) as kb:
@@ -193,14 +247,7 @@ def test_a_file_of_version_1(path):
         kb.undo(1)
         wanted = entities_of(kb), [(row.kind, row.sides) for row in kb.judgements()]
         at = kb.events()[-1].number
-        with kb.store.writing() as connection:
-            for statement in (
-                "DROP TABLE judged",
-                "DROP TABLE undoing",
-                "ALTER TABLE events DROP COLUMN fragments",
-            ):
-                connection.execute(sa.text(statement))
-            store.put(connection, "format", {"version": 1})
+        make_older(kb, 1)
     with partita.kb.open(path) as kb:
         assert (entities_of(kb), [(row.kind, row.sides) for row in kb.judgements()]) == wanted
         assert all(event.fragments == [] for event in kb.events())

@@ -90,6 +90,7 @@ def match(connection: Connection, clustering: Clustering, checked: list[Any], li
         first = {k: places.members[places.label == k] for k in known}
         numbers = {k: int(clustering.entity[first[k][0]]) for k in known}
         steps = dict(zip(known, evidence(clustering, places, known), strict=True))
+        clustering.engine.fetch_all([x for members in first.values() for x in members[:LOOKED_AT].tolist()])
         names = names_of(connection, numbers.values())
         found = []
         for k in best:

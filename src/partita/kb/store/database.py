@@ -219,7 +219,14 @@ def to_version_2(connection: Connection) -> None:
         connection.execute(insert(tables.judged), both)
 
 
-MIGRATIONS = {1: to_version_2}  # from a version of the tables to the next
+def to_version_3(connection: Connection) -> None:
+    """Fragments say values by number; those that are there are read as they were, until the model is learnt anew."""
+    kind = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
+    connection.execute(text(f"ALTER TABLE fragments ADD COLUMN value_numbers {kind}"))
+    tables.metadata.create_all(connection, [tables.vocabulary])
+
+
+MIGRATIONS = {1: to_version_2, 2: to_version_3}  # from a version of the tables to the next
 
 
 def prepare(connection: Connection) -> None:

@@ -46,7 +46,7 @@ def _erase(connection: Connection, said: Mapping[int, Mapping[str, list[Any]]], 
     erase_from_ended(connection, of, values, kept)
     erase_from_events(connection, of, values, kept)
     connection.execute(delete(tables.said).where(tables.said.c.fragment.in_(numbers)))
-    nothing = {"properties": None, "source": None, "digest": "", "key_codes": b""}
+    nothing = {"properties": None, "source": None, "digest": "", "key_codes": b"", "value_numbers": None}
     connection.execute(update(table).where(table.c.number.in_(numbers)).values(nothing))
     return values
 

@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from partita._core.typing import Integers
+from partita.kb.clustering import Codes
 from partita.kb.fragments import Fragment
 from partita.kb.store.database import insert_all, select_all
 from partita.kb.store.statements import Lookup, fetch_one
@@ -129,11 +130,11 @@ class NewRows:
         self._said: list[dict[str, Any]] = []
         self._words: list[dict[str, Any]] = []
 
-    def add(self, number: int, fragment: Fragment, keys: bytes, event: int) -> None:
+    def add(self, number: int, fragment: Fragment, found: Codes, event: int) -> None:
         """One more fragment, that came with an event."""
         row = {"number": number, "id": fragment.id, "source": fragment.source, "digest": fragment.digest}
         text = json.dumps(fragment.properties, ensure_ascii=False)
-        self._fragments.append(row | {"properties": text, "key_codes": keys, "added": event, "gone": None})
+        self._fragments.append(row | {"properties": text, **found._asdict(), "added": event, "gone": None})
         for attribute, values in fragment.properties.items():
             for value in values:
                 self._said.append({"fragment": number, "attribute": attribute, "value": as_text(value)})
@@ -164,8 +165,8 @@ def end(connection: Connection, number: int, event: int) -> None:
     connection.execute(delete(words).where(words.c.fragment == number))
 
 
-def replace_keys(connection: Connection, numbers: Integers, keys: Sequence[bytes]) -> None:
-    """Let fragments have other keys."""
-    rows = [{"which": number, "new": new} for number, new in zip(numbers.tolist(), keys, strict=True)]
+def replace_codes(connection: Connection, numbers: Integers, codes: Sequence[Codes]) -> None:
+    """Let fragments have other codes."""
+    rows = [{"which": number, **new._asdict()} for number, new in zip(numbers.tolist(), codes, strict=True)]
     change = update(fragments).where(fragments.c.number == bindparam("which"))
-    connection.execute(change.values(key_codes=bindparam("new")), rows)
+    connection.execute(change.values({name: bindparam(name) for name in Codes._fields}), rows)

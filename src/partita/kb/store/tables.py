@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 2  # of the tables; ``database.MIGRATIONS`` leads from one to the next
+VERSION = 3  # of the tables; ``database.MIGRATIONS`` leads from one to the next
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")
@@ -44,11 +44,22 @@ fragments = Table(
     Column("properties", Text),  # JSON; null when it has been removed
     Column("digest", Text, nullable=False),
     Column("key_codes", LargeBinary, nullable=False),  # by which the sampler finds it, 8 bytes each
+    Column(
+        "value_numbers", LargeBinary
+    ),  # what it says, in ``vocabulary``, 4 bytes each; null if that is not there
     Column("added", Number, nullable=False),  # the event that it came with
     Column("gone", Number),  # the event that it went with: it was removed, or another version came
 )
 present = fragments.c.gone.is_(None)
 Index("fragment_id", fragments.c.id, unique=True, sqlite_where=present, postgresql_where=present)
+
+vocabulary = Table(  # what values that fragments say are compared by; see ``values.KnownValues``
+    "vocabulary",
+    metadata,
+    Column("first", Number, primary_key=True, autoincrement=False),  # the number of the first value
+    Column("body", LargeBinary, nullable=False),
+    Column("checksum", BigInteger, nullable=False),
+)
 
 said = Table(
     "said",

@@ -156,7 +156,7 @@ def learnt(attribute: Attribute) -> dict[str, float | None]:
     """How often values of an entity, and those of two, agree; as the model compares them."""
     if attribute.family_class is not None:  # which a kernel of its own says
         return {"weight": attribute.weight}
-    strangers = ComparedValues([attribute], np.ones((1, 4)), 1.0, 0.0).references[0]
+    strangers = ComparedValues([attribute], np.ones((1, 4)), 1.0, 0.0).references(0)
     overall = attribute.by_chance
     if not overall:
         holders = np.array(list(attribute.corpus.counts.values()))

@@ -14,7 +14,7 @@ from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
 from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS, UNHEARD
-from partita.models.records.comparisons.vocabulary import ComparedValues
+from partita.models.records.comparisons.vocabulary import ComparedValues, Values
 from partita.models.records.fragments import ReadFragment, check_fragments, checked
 from partita.models.records.kinds import Attribute
 from partita.models.records.named_by import check_named_by
@@ -71,6 +71,7 @@ class Record(TextModel):
     array([0, 1, 0, 1, 1])
     """
 
+    _vocabulary: ComparedValues
     family_class = ComparisonFamily
     kernels = KERNELS
     keeps_sums = True
@@ -343,6 +344,21 @@ class Record(TextModel):
                 found.append(fragment)
         return found
 
+    def told(self, fragments: Iterable[Mapping[str, list[Any]]]) -> list[Any]:
+        """What :meth:`held` makes of fragments that were read before: their values, without what these compare by."""
+        known = self.attributes or {}
+        rest = known.get(OTHER)
+        found = []
+        for given in fragments:
+            fragment = {}
+            for name, values in given.items():
+                model = known.get(name, rest)
+                said = [] if model is None else [item for value in values for item in model.items(value)]
+                if said:
+                    fragment[name] = said
+            found.append(fragment)
+        return found
+
     def _place(self, row: int, name: str, number: Mapping[str, int]) -> int | None:
         """The number of the attribute that models what is called ``name``; None if it is ignored."""
         attributes = self.attributes or {}
@@ -354,6 +370,24 @@ class Record(TextModel):
 
     def held(self, X: Any) -> list[Any]:
         return [dict(fragment) for fragment in X]
+
+    # ------------------------------------------------------------------ what a store keeps beside fragments
+
+    def features(self, encoded: Floats) -> tuple[Integers, Integers]:
+        """How many values encoded fragments say, and these as features, one fragment's after the other's."""
+        return self._vocabulary.said(encoded)
+
+    def recalled(self, lengths: Integers, features: Integers) -> Floats:
+        """Fragments that say so many features each, encoded."""
+        return self._vocabulary.store(lengths, features)
+
+    def values_of(self, features: Integers) -> Values:
+        """What the values behind some features are compared by, as long as the model is the same."""
+        return self._vocabulary.to_keep(features)
+
+    def take_in_values(self, values: Values) -> Integers:
+        """The features of values that :meth:`values_of` has returned, in a model that does not know them yet."""
+        return self._vocabulary.take_in(values)
 
     def _pairs(self, observation: ReadFragment) -> Iterable[tuple[int, str]]:
         return observation.pairs

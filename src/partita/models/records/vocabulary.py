@@ -134,3 +134,16 @@ class Numbered(Keyed):
                 ends.append(self.items.n + len(items))
         self.items.extend(items)
         return np.column_stack([ends[:-1], ends[1:]]).astype(np.float64)
+
+    def said(self, encoded: Floats) -> tuple[Integers, Integers]:
+        """What observations say, as features one observation's after the other's, and how many each says."""
+        starts, ends = encoded.astype(np.int64).T
+        lengths = ends - starts
+        at = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return lengths, self.items.used[at]
+
+    def store(self, lengths: Integers, features: Integers) -> Floats:
+        """Store observations, given as :meth:`said` returns them; returns where each begins and ends."""
+        ends = self.items.n + np.cumsum(lengths)
+        self.items.extend(features)
+        return np.column_stack([ends - lengths, ends]).astype(np.float64)

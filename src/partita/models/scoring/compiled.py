@@ -68,9 +68,12 @@ class CompiledScorer(Scorer):
 
     def encode(self, X: Any) -> Floats:
         encoded: Floats = self.model.encode(X)
-        self.family = self.model.after_encoding(self.family)
+        self.refresh()
         self.check(encoded)
         return encoded
+
+    def refresh(self) -> None:
+        self.family = self.model.after_encoding(self.family)
 
     def check(self, encoded: Floats, what: str = "model") -> None:
         if self.model.always_possible:

@@ -84,6 +84,10 @@ class Scorer(ABC):
         data: Floats = encoded
         return data
 
+    def refresh(self) -> None:
+        """The model may know of more observations than it has encoded."""
+        return
+
     def store(self, encoded: Any, first: int) -> None:
         """Observations from number ``first`` on are these, in place of any that a failed call has left."""
         return  # most scorers need no more than their numbers

@@ -30,6 +30,18 @@ NO_PARTS = named([])
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
 
 
+class Values(NamedTuple):
+    """What values are compared by, as it can be kept outside a vocabulary: it hangs on the model alone."""
+
+    owner: Integers  # the attribute of each
+    rank: Integers
+    number: Floats
+    log_u: Floats  # one row a value
+    lengths: Integers  # how many parts each has
+    grams: Integers  # of one value after the other
+    weights: Floats
+
+
 class ComparedValues(Numbered):
     """Values of all attributes, numbered through from 1, with what they are compared by."""
 
@@ -42,6 +54,7 @@ class ComparedValues(Numbered):
         self.grams, self.weights = Growing(np.int64), Growing(np.float64)
         self.log_u = Growing(np.float64, LEVELS)
         self.new: list[tuple[int, str]] = []  # values that :meth:`compare_new` waits for
+        self.kept: list[dict[int, int]] = [{} for _ in attributes]  # values known by their ranks alone
         self._count()  # of mentions
         self.totals = np.array([[self._count() for _ in range(2)] for _ in attributes], np.int64)
         self.totals = self.totals.reshape(-1, 2)
@@ -59,7 +72,7 @@ class ComparedValues(Numbered):
             if attribute.family_class is not None:
                 self.measure[a] = OTHERS + len(self.others)
                 self.others += (attribute.family(),)
-        self.references = [References(self, a) for a in range(len(attributes))]
+        self._references: list[References | None] = [None for _ in attributes]  # until they are needed
 
     def _count(self) -> int:
         """A feature that is no value."""
@@ -73,8 +86,11 @@ class ComparedValues(Numbered):
         """The feature of a value of attribute ``a``; what it is compared by is found when it is asked for."""
         known = self.ids[a].get(value)
         if known is None:
-            known = self.ids[a][value] = self.owner.n + len(self.new)
-            self.new.append((a, value))
+            known = self.kept[a].get(rank_of(value)) if self.kept[a] else None
+            if known is None:
+                known = self.owner.n + len(self.new)
+                self.new.append((a, value))
+            self.ids[a][value] = known
         return known
 
     def compare_new(self) -> None:
@@ -85,7 +101,7 @@ class ComparedValues(Numbered):
         values, first = [value for _, value in self.new], self.owner.n
         self.new = []
         self.owner.extend(owner)
-        self.rank.extend(np.array([code_of(v.encode("utf-8", "surrogatepass")) for v in values], np.int64))
+        self.rank.extend(np.array(list(map(rank_of, values)), np.int64))
         for growing in (self.numbers, self.first, self.last):
             growing.extend(np.zeros(len(values), growing.array.dtype))
         self.log_u.extend(np.zeros(LEVELS * len(values)))
@@ -105,9 +121,55 @@ class ComparedValues(Numbered):
         elif self.measure[a] != SAME:
             numbers = np.array([attribute.number(value) for value in values], np.float64)
             self.numbers.array[features] = numbers
-        found = np.log(self.references[a].shares(values, numbers, parts))
+        found = np.log(self.references(a).shares(values, numbers, parts))
         leave_out(found, attribute.neutral)
         self.log_u.used.reshape(-1, LEVELS)[features] = found
+
+    def references(self, a: int) -> References:
+        """What values of attribute ``a`` are compared with to see how many are alike to them by chance."""
+        known = self._references[a]
+        if known is None:
+            known = self._references[a] = References(self, a)
+        return known
+
+    # ------------------------------------------------------------------ kept elsewhere
+
+    def to_keep(self, features: Integers) -> Values:
+        """What some values are compared by."""
+        self.compare_new()
+        first = self.first.used[features]
+        lengths = self.last.used[features] - first
+        at = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        return Values(
+            self.owner.used[features],
+            self.rank.used[features],
+            self.numbers.used[features],
+            self.log_u.used.reshape(-1, LEVELS)[features],
+            lengths,
+            self.grams.used[at],
+            self.weights.used[at],
+        )
+
+    def take_in(self, values: Values) -> Integers:
+        """The features of values that :meth:`to_keep` has returned, none of which is known."""
+        self.compare_new()
+        first, start = self.owner.n, self.grams.n
+        ends = start + np.cumsum(values.lengths)
+        self.owner.extend(values.owner)
+        self.rank.extend(values.rank)
+        self.numbers.extend(values.number)
+        self.first.extend(ends - values.lengths)
+        self.last.extend(ends)
+        self.grams.extend(values.grams)
+        self.weights.extend(values.weights)
+        self.log_u.extend(values.log_u.ravel())
+        features = np.arange(first, self.owner.n)
+        for a, known in enumerate(self.kept):
+            own = values.owner == a
+            known |= zip(values.rank[own].tolist(), features[own].tolist(), strict=True)
+        return features
+
+    # ------------------------------------------------------------------ for the kernels
 
     def family(self, tables: Any = None) -> ComparisonFamily:
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
@@ -133,6 +195,11 @@ class ComparedValues(Numbered):
             tables=new_tables(True) if tables is None else tables,
             others=self.others,
         )
+
+
+def rank_of(value: str) -> int:
+    """The number that orders values by what they say."""
+    return code_of(value.encode("utf-8", "surrogatepass"))
 
 
 def leave_out(log_shares: Floats, n: int) -> None:
