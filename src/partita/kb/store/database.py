@@ -8,6 +8,7 @@ Pieces of the sampler's state carry checksums.
 from __future__ import annotations
 
 import json
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,7 @@ class Store:
 
     def __init__(self, target: str | PathLike[str], create: bool = True) -> None:
         self.name = fspath(target)
+        self._held = threading.local()  # the connection that each thread has in one_moment, if it is in it
         url = url_of(self.name)
         if url.password:
             self.name = url.render_as_string()  # which hides it
@@ -81,7 +83,11 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one moment."""
+        """A connection that sees one moment; within :meth:`one_moment` the same for all."""
+        held: Connection | None = getattr(self._held, "connection", None)
+        if held is not None:
+            yield held
+            return
         with self._speaking(), self._engine.connect() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -89,8 +95,19 @@ class Store:
                 yield connection
 
     @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Have all that this thread reads within see one moment, whatever asks for it; until it changes something."""
+        with self.reading() as connection:
+            self._held.connection = connection
+            try:
+                yield
+            finally:
+                self._held.connection = None
+
+    @contextmanager
     def writing(self, locked: bool = True) -> Iterator[Connection]:
         """A transaction, alone in its writing; rolled back if anything is raised in it."""
+        self._held.connection = None  # what is read after a change must see it
         with (
             self._speaking(),
             self._engine.connect() as connection,
