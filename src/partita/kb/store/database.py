@@ -236,7 +236,13 @@ def to_version_2(connection: Connection) -> None:
         connection.execute(insert(tables.judged), both)
 
 
-MIGRATIONS = {1: to_version_2}  # from a version of the tables to the next
+def to_version_3(connection: Connection) -> None:
+    """Events are found by the other entity, and by the fragment that caused them."""
+    for index in tables.events.indexes:
+        index.create(connection, checkfirst=True)
+
+
+MIGRATIONS = {1: to_version_2, 2: to_version_3}  # from a version of the tables to the next
 
 
 def prepare(connection: Connection) -> None:
@@ -263,6 +269,9 @@ def prepare(connection: Connection) -> None:
 
 
 PIECE = select(about.c.body, about.c.checksum).where(about.c.name == bindparam("which"))
+PIECE_BY_SIZE = select(about.c.name, func.length(about.c.body), about.c.checksum).where(
+    about.c.name == bindparam("which")
+)
 NEW_PIECE = update(about).where(about.c.name == bindparam("which"))
 
 
@@ -281,6 +290,12 @@ def get(connection: Connection, name: str, default: Any = None) -> Any:
         check(body, kept, f"its {name}")
         return json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
     return default
+
+
+def checksum_of(connection: Connection, name: str) -> tuple[Any, ...]:
+    """What tells whether something that is kept is the same as before, without reading it."""
+    found = [row[1:] for row in fetch(connection, PIECE_BY_SIZE, which=name)]
+    return (str(connection.engine.url), name, *found)
 
 
 def checksum(body: bytes, *others: int) -> int:

@@ -21,7 +21,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = 2  # of the tables; ``database.MIGRATIONS`` leads from one to the next
+VERSION = 3  # of the tables; ``database.MIGRATIONS`` leads from one to the next
 
 metadata = MetaData()
 Number = BigInteger().with_variant(Integer, "sqlite")
@@ -103,6 +103,8 @@ events = Table(
     Column("detail", Text),
 )
 Index("events_of_entity", events.c.entity)
+Index("events_of_other", events.c.other)
+Index("events_of_fragment", events.c.fragment)
 
 judgements = Table(
     "judgements",
