@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 import partita.kb
 from partita import __version__
 from partita.kb import KnowledgeBase
-from partita.serve import errors, live, reading, writing
+from partita.serve import errors, exporting, live, reading, writing
 from partita.serve.desk import Desk
 from partita.serve.security import Guard, Rules, Token
 
@@ -71,7 +71,7 @@ def create_app(
         """Whether the service is there: this waits for nothing."""
         return {"status": "ok", "version": __version__}
 
-    for module in (reading, writing, live):
+    for module in (reading, writing, live, exporting):
         app.include_router(module.router(desk), prefix="/api/v1")
     app.mount("/", page(), name="page")
     return app

@@ -5,22 +5,31 @@ Which entities there are, and in which order, is worked out once a moment; what 
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
 from partita.kb import KnowledgeBase
-from partita.kb.queries.answers import described, entity_id
+from partita.kb.queries.answers import entity_id
 from partita.kb.queries.listing import listed, with_values
 from partita.kb.queries.search import Ranking, ranking, values_with
 from partita.kb.store import tables
-from partita.kb.store.database import select_all
+from partita.kb.store.fragments import SAID
+from partita.kb.store.statements import Lookup
 from partita.models.records.fragments import as_text
 from partita.serve.desk import Kept
 
 SUMMARY = 3  # values that sum up an entity
-SIZE = select(tables.entities.c.number, tables.entities.c.size)
+LOOKED_AT = 5  # fragments of an entity, the first ones, that it is summed up by
+MEMBERS = Lookup(
+    select(tables.members.c.entity, tables.members.c.fragment, tables.members.c.probability).where(
+        tables.members.c.until.is_(None)
+    ),
+    tables.members.c.entity,
+)
 
 
 class Wanted(NamedTuple):
@@ -82,26 +91,29 @@ def found_by(connection: Connection, wanted: Wanted) -> Ranking:
 
 def summed_up(connection: Connection, names: dict[int, str | None]) -> list[dict[str, Any]]:
     """Entities in a line each: what they are called, how large and how sure they are, and what else they say."""
+    held: dict[int, list[tuple[int, float]]] = {number: [] for number in names}
+    for entity, fragment, probability in MEMBERS(connection, names):
+        held[entity].append((fragment, probability))
+    first = {number: sorted(fragments)[:LOOKED_AT] for number, fragments in held.items()}
+    said = dict(SAID(connection, {fragment for some in first.values() for fragment, _ in some}))
     return [
         {
-            "id": entity.id,
-            "name": entity.name,
-            "size": len(entity.fragments),
-            "probability": entity.probability,
-            "summary": summary(entity.name, entity.properties),
+            "id": entity_id(number),
+            "name": name,
+            "size": len(held[number]),
+            "probability": sum(p for _, p in held[number]) / max(len(held[number]), 1),
+            "summary": summary(name, [said[fragment] for fragment, _ in first[number]]),
             "matches": [],
         }
-        for entity in described(connection, names)
+        for number, name in names.items()
     ]
 
 
-def summary(name: str | None, properties: dict[str, Any]) -> list[str]:
-    """The commonest values of an entity's first attributes, beside what is in its name."""
-    first = (as_text(values[0].value) for values in properties.values())
-    return [text for text in dict.fromkeys(first) if text not in (name or "")][:SUMMARY]
-
-
-def sizes_of(connection: Connection, ids: list[int]) -> dict[str, int]:
-    """How many fragments entities have, by id."""
-    rows = select_all(connection, SIZE, tables.entities.c.number, ids)
-    return {str(entity_id(row.number)): row.size for row in rows}
+def summary(name: str | None, said: list[str | None]) -> list[str]:
+    """The commonest value of each of the first attributes, beside what is in the name."""
+    counts: dict[str, Counter[str]] = {}
+    for text in said:
+        for attribute, values in json.loads(text or "{}").items():
+            counts.setdefault(attribute, Counter()).update(map(as_text, values))
+    found = (max(values, key=values.__getitem__) for values in counts.values() if values)
+    return [text for text in dict.fromkeys(found) if text not in (name or "")][:SUMMARY]

@@ -10,9 +10,12 @@ from starlette.responses import Response
 
 from partita.kb import KnowledgeBase
 from partita.kb.queries.answers import moment_of
+from partita.kb.queries.statistics import stats
+from partita.kb.store.database import get
 from partita.serve.bodies import LARGEST
-from partita.serve.desk import Desk
+from partita.serve.desk import Desk, Kept
 from partita.serve.errors import Json
+from partita.serve.honesty import honesty
 from partita.serve.listing import Wanted, page_of
 from partita.serve.security import Reader, only_known
 
@@ -62,6 +65,16 @@ def router(desk: Desk) -> APIRouter:
         found = await desk.read(all_rows, desk.kept, id)
         return Json(found | {"rows": [row.as_dict() for row in found["rows"][offset : offset + limit]]})
 
+    @routes.get("/entities/{id}/alternatives")
+    async def alternatives(_: Reader, id: Id, limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Response:
+        """What else an entity may be: the clusterings of its fragments, and of those they might be with."""
+        return Json(await desk.ask(kept_answer, desk.kept, "alternatives", id, limit))
+
+    @routes.get("/entities/{id}/together")
+    async def together(_: Reader, id: Id, limit: Annotated[int, Query(ge=1, le=400)] = 400) -> Response:
+        """How probably an entity's fragments, and those they might be with, are together, two by two."""
+        return Json(await desk.ask(kept_answer, desk.kept, "matrix", id, limit))
+
     @routes.get("/fragments/{id:path}")
     async def fragment(_: Reader, id: Id) -> Response:
         """A fragment, as it came, and the entity that it is of."""
@@ -96,6 +109,21 @@ def router(desk: Desk) -> APIRouter:
         found = await desk.read(lambda kb: kb.judgements()[::-1])
         page = [row.as_dict() for row in found[offset : offset + limit]]
         return Json({"total": len(found), "judgements": page})
+
+    @routes.get("/stats")
+    async def statistics(_: Reader) -> Response:
+        """How much there is of everything."""
+        return Json(await desk.read(counted, desk.kept))
+
+    @routes.get("/schema")
+    async def schema(_: Reader) -> Response:
+        """The attributes, how each is compared, and by which of them entities are named."""
+        return Json(await desk.read(described, desk.kept))
+
+    @routes.get("/honesty")
+    async def honest(_: Reader) -> Response:
+        """How sure the entities are, which are most at risk, and how probabilities compare with what is known."""
+        return Json(await desk.ask(honesty, desk.kept))
 
     return routes
 
@@ -156,7 +184,7 @@ def entity_in_full(kb: KnowledgeBase, id: str, as_of: int | datetime | None) -> 
     return found.as_dict() | {"size": len(found.fragments), "events": events, "as_of": number}
 
 
-def all_rows(kb: KnowledgeBase, kept: Any, id: str) -> dict[str, Any]:
+def all_rows(kb: KnowledgeBase, kept: Kept, id: str) -> dict[str, Any]:
     """All rows of an entity, and the attributes in order."""
 
     def make() -> dict[str, Any]:
@@ -175,10 +203,15 @@ def one_fragment(kb: KnowledgeBase, id: str) -> dict[str, Any]:
     return found | {"entity": {"id": entity.id, "name": entity.name, "size": len(entity.fragments)}}
 
 
+def kept_answer(kb: KnowledgeBase, kept: Kept, method: str, *arguments: Any) -> dict[str, Any]:
+    """What a method of the knowledge base answers, as JSON can hold it; worked out once a moment."""
+    found: dict[str, Any] = kept((method, *arguments), lambda: getattr(kb, method)(*arguments).as_dict())
+    return found
+
+
 def explained(kb: KnowledgeBase, desk: Desk, first: str, second: str) -> dict[str, Any]:
     """An explanation."""
-    found: dict[str, Any] = desk.kept(("explain", first, second), lambda: kb.explain(first, second).as_dict())
-    return found
+    return kept_answer(kb, desk.kept, "explain", first, second)
 
 
 HIDDEN = ("probability", "value", "reason", "kind")  # from those who are to answer blindly
@@ -187,7 +220,9 @@ HIDDEN = ("probability", "value", "reason", "kind")  # from those who are to ans
 def asked(
     kb: KnowledgeBase, desk: Desk, limit: int, blind: bool, passed: list[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Questions, and how many pairs are expected to be wrong."""
+    """Questions, and how many pairs are expected to be wrong; none where there is nothing to ask about."""
+    if is_empty(kb):
+        return {"questions": [], "expected_wrong_pairs": 0.0}
     key = ("questions", limit, tuple(passed))
     found = desk.kept(key, lambda: [one.as_dict() for one in kb.uncertain(limit, passed=passed)])
     if blind:
@@ -198,3 +233,37 @@ def asked(
 def wrong_pairs(kb: KnowledgeBase, desk: Desk) -> float:
     """How many pairs are expected to be wrong."""
     return desk.kept("wrong pairs", kb.wrong_pairs)
+
+
+def counted(kb: KnowledgeBase, kept: Kept) -> dict[str, Any]:
+    """How much there is of everything; another process may have changed the settings."""
+    with kb.store.reading() as connection:
+        settings = get(connection, "settings")
+        return kept("stats", lambda: stats(connection, kb.store, settings))
+
+
+def described(kb: KnowledgeBase, kept: Kept) -> dict[str, Any]:
+    """The schema, and its attributes; none of these before anything is learnt."""
+
+    def make() -> dict[str, Any]:
+        with kb.store.reading() as connection:
+            model, settings = get(connection, "model"), get(connection, "settings")
+        toml = kb.schema
+        attributes = {} if model is None else model["attributes"]
+        return {
+            "toml": toml,
+            "attributes": [
+                {"name": name, "kind": "ignored" if own is None else str(own["kind"])}
+                for name, own in attributes.items()
+            ],
+            "named_by": settings.get("named_by") or [],
+        }
+
+    found: dict[str, Any] = kept("schema", make)
+    return found
+
+
+def is_empty(kb: KnowledgeBase) -> bool:
+    """Whether nothing has been learnt yet."""
+    with kb.store.reading() as connection:
+        return not get(connection, "settings")["learnt_from"]
