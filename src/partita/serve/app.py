@@ -9,13 +9,14 @@ from importlib.resources import files
 from os import PathLike
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
 from starlette.staticfiles import StaticFiles
 
 import partita.kb
 from partita import __version__
 from partita.kb import KnowledgeBase
-from partita.serve import errors, exporting, live, reading, writing
+from partita.serve import answers, errors, exporting, live, reading, reconcile, writing
 from partita.serve.desk import Desk
 from partita.serve.security import Guard, Rules, Token
 
@@ -64,15 +65,19 @@ def create_app(
     )
     app.state.desk = desk
     errors.install(app)
-    app.add_middleware(Guard, rules=Rules(tokens, origins=origins))
+    app.add_middleware(Guard, rules=Rules(tokens))
 
-    @app.get("/health", tags=["service"])
+    @app.get("/health", response_model=answers.Health, tags=["service"])
     async def health() -> dict[str, str]:
         """Whether the service is there: this waits for nothing."""
         return {"status": "ok", "version": __version__}
 
+    bearer = Depends(HTTPBearer(auto_error=False, description="Where the service was started with tokens."))
     for module in (reading, writing, live, exporting):
-        app.include_router(module.router(desk), prefix="/api/v1")
+        app.include_router(
+            module.router(desk), prefix="/api/v1", responses=answers.REFUSALS, dependencies=[bearer]
+        )
+    reconcile.install(app, desk, origins)
     app.mount("/", page(), name="page")
     return app
 

@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from partita.kb import StoreError
 from partita.kb.judgements import ConflictError
@@ -30,10 +30,8 @@ KINDS = {  # by status
 }
 
 
-class Json(Response):
+class Json(JSONResponse):
     """JSON, whatever a value is: lone surrogates escaped, and null for numbers that JSON has not."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """The document as bytes."""

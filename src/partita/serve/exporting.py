@@ -30,7 +30,11 @@ def router(desk: Desk) -> APIRouter:
     """The call, answered by a desk."""
     routes = APIRouter(tags=["read"], dependencies=[Depends(only_known)])
 
-    @routes.get("/export", response_class=Response)
+    @routes.get(
+        "/export",
+        response_class=Response,
+        responses={200: {"content": {kind: {} for kind in TYPES.values()}}},
+    )
     async def export(
         _: Reader,
         what: Annotated[

@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from partita.kb import KnowledgeBase, StoreError
 from partita.kb.queries.answers import Event
+from partita.serve import answers
 from partita.serve.bodies import LARGEST
 from partita.serve.desk import Closing, Desk
 from partita.serve.errors import Json, refusal
@@ -34,7 +35,7 @@ def router(desk: Desk) -> APIRouter:
     routes = APIRouter(tags=["events"], dependencies=[Depends(only_known)], default_response_class=Json)
     watch = Watch(desk)
 
-    @routes.get("/events")
+    @routes.get("/events", response_model=answers.Events, responses={200: {"content": {STREAM: {}}}})
     async def events(
         _: Reader,
         since: Annotated[int | None, Query(ge=0, le=LARGEST, description="The number of an event.")] = None,

@@ -12,6 +12,7 @@ from partita.kb import KnowledgeBase
 from partita.kb.queries.answers import moment_of
 from partita.kb.queries.statistics import stats
 from partita.kb.store.database import get
+from partita.serve import answers
 from partita.serve.bodies import LARGEST
 from partita.serve.desk import Desk, Kept
 from partita.serve.errors import Json
@@ -27,7 +28,7 @@ def router(desk: Desk) -> APIRouter:
     """The calls, answered by a desk."""
     routes = APIRouter(tags=["read"], dependencies=[Depends(only_known)], default_response_class=Json)
 
-    @routes.get("/entities")
+    @routes.get("/entities", response_model=answers.Page)
     async def entities(
         _: Reader,
         query: Annotated[str | None, Query(max_length=500, description="Words to search for.")] = None,
@@ -46,7 +47,7 @@ def router(desk: Desk) -> APIRouter:
         wanted = Wanted(query or None, sort, min_size, conditions(where))
         return Json(await desk.read(page_of, desk.kept, wanted, limit, offset))
 
-    @routes.get("/entities/{id}")
+    @routes.get("/entities/{id}", response_model=answers.Shown)
     async def entity(
         _: Reader,
         id: Id,
@@ -57,7 +58,7 @@ def router(desk: Desk) -> APIRouter:
         """An entity: its values with their probabilities and sources, its fragments, and what has happened to it."""
         return Json(await desk.read(entity_in_full, id, moment(as_of)))
 
-    @routes.get("/entities/{id}/rows")
+    @routes.get("/entities/{id}/rows", response_model=answers.Rows)
     async def rows(
         _: Reader, id: Id, limit: Annotated[int, Query(ge=1, le=1000)] = 100, offset: Offset = 0
     ) -> Response:
@@ -65,22 +66,22 @@ def router(desk: Desk) -> APIRouter:
         found = await desk.read(all_rows, desk.kept, id)
         return Json(found | {"rows": [row.as_dict() for row in found["rows"][offset : offset + limit]]})
 
-    @routes.get("/entities/{id}/alternatives")
+    @routes.get("/entities/{id}/alternatives", response_model=answers.Alternatives)
     async def alternatives(_: Reader, id: Id, limit: Annotated[int, Query(ge=1, le=100)] = 10) -> Response:
         """What else an entity may be: the clusterings of its fragments, and of those they might be with."""
         return Json(await desk.ask(kept_answer, desk.kept, "alternatives", id, limit))
 
-    @routes.get("/entities/{id}/together")
+    @routes.get("/entities/{id}/together", response_model=answers.Matrix)
     async def together(_: Reader, id: Id, limit: Annotated[int, Query(ge=1, le=400)] = 400) -> Response:
         """How probably an entity's fragments, and those they might be with, are together, two by two."""
         return Json(await desk.ask(kept_answer, desk.kept, "matrix", id, limit))
 
-    @routes.get("/fragments/{id:path}")
+    @routes.get("/fragments/{id:path}", response_model=answers.Piece)
     async def fragment(_: Reader, id: Id) -> Response:
         """A fragment, as it came, and the entity that it is of."""
         return Json(await desk.read(one_fragment, id))
 
-    @routes.get("/explain")
+    @routes.get("/explain", response_model=answers.Explanation)
     async def explain(
         _: Reader,
         first: Annotated[str, Query(min_length=1, max_length=1000, description="A fragment, or an entity.")],
@@ -89,7 +90,7 @@ def router(desk: Desk) -> APIRouter:
         """Why two fragments, or entities, are together or apart: the evidence of each attribute in nats."""
         return Json(await desk.ask(explained, desk, first, second))
 
-    @routes.get("/questions")
+    @routes.get("/questions", response_model=answers.Questions)
     async def questions(
         _: Reader,
         limit: Annotated[int, Query(ge=1, le=200)] = 10,
@@ -101,7 +102,7 @@ def router(desk: Desk) -> APIRouter:
         """The questions that are worth a human's time, the most useful first."""
         return Json(await desk.ask(asked, desk, limit, blind, pairs(passed)))
 
-    @routes.get("/judgements")
+    @routes.get("/judgements", response_model=answers.Judgements)
     async def judgements(
         _: Reader, limit: Annotated[int, Query(ge=1, le=1000)] = 100, offset: Offset = 0
     ) -> Response:
@@ -110,17 +111,17 @@ def router(desk: Desk) -> APIRouter:
         page = [row.as_dict() for row in found[offset : offset + limit]]
         return Json({"total": len(found), "judgements": page})
 
-    @routes.get("/stats")
+    @routes.get("/stats", response_model=dict[str, Any])
     async def statistics(_: Reader) -> Response:
         """How much there is of everything."""
         return Json(await desk.read(counted, desk.kept))
 
-    @routes.get("/schema")
+    @routes.get("/schema", response_model=answers.Schema)
     async def schema(_: Reader) -> Response:
         """The attributes, how each is compared, and by which of them entities are named."""
         return Json(await desk.read(described, desk.kept))
 
-    @routes.get("/honesty")
+    @routes.get("/honesty", response_model=answers.Honesty)
     async def honest(_: Reader) -> Response:
         """How sure the entities are, which are most at risk, and how probabilities compare with what is known."""
         return Json(await desk.ask(honesty, desk.kept))

@@ -72,13 +72,10 @@ class Rules:
         Empty: whoever is on this machine.
     hosts : sequence of str
         Names that the service answers to, without a port, where there are no tokens.
-    origins : sequence of str
-        Pages, beside those of this machine, that may ask ``/reconcile``.
     """
 
     tokens: Sequence[Token] = ()
     hosts: Sequence[str] = LOCAL
-    origins: Sequence[str] = ()
 
 
 def tokens_of(path: Path) -> list[Token]:

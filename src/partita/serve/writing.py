@@ -11,7 +11,7 @@ from starlette.responses import Response
 from partita.kb import KnowledgeBase
 from partita.kb.fragments import Fragment
 from partita.kb.ingest import Added
-from partita.serve import bodies
+from partita.serve import answers, bodies
 from partita.serve.desk import Closing, Desk, last_event
 from partita.serve.errors import Json
 from partita.serve.reading import is_empty, wrong_pairs
@@ -25,12 +25,12 @@ def router(desk: Desk) -> APIRouter:
     """The calls, answered by a desk."""
     routes = APIRouter(tags=["write"], dependencies=[Depends(only_known)], default_response_class=Json)
 
-    @routes.post("/fragments", status_code=201)
+    @routes.post("/fragments", status_code=201, response_model=answers.Added)
     async def add(caller: Judge, body: bodies.Fragments) -> Response:
         """Take fragments in: all of them, or none if one is refused. Those that are in already are passed over."""
         return Json(await added(desk, body.fragments), 201)
 
-    @routes.post("/match", tags=["read"])
+    @routes.post("/match", response_model=answers.Matches | answers.Results, tags=["read"])
     async def match(_: Reader, body: bodies.Match) -> Response:
         """Where a record would go, or several, and the evidence; nothing is added."""
         if body.record is not None:
@@ -47,12 +47,12 @@ def router(desk: Desk) -> APIRouter:
             }
         )
 
-    @routes.post("/judgements", status_code=201)
+    @routes.post("/judgements", status_code=201, response_model=answers.Judged)
     async def judge(caller: Judge, body: bodies.Judgement) -> Response:
         """Say that two fragments or entities are the same, are not, or cannot be told apart; or cut one."""
         return Json(await desk.ask(judged, desk, body, user_of(body.user, caller)), 201)
 
-    @routes.post("/undo")
+    @routes.post("/undo", response_model=answers.Undone)
     async def undo(caller: Judge, body: bodies.Undo) -> Response:
         """Take a judgement back: the last one, or any."""
         return Json(await desk.ask(undone, desk, body.judgement, user_of(body.user, caller)))
