@@ -4,13 +4,14 @@
 // changes from one strip to the next, a fragment goes elsewhere.
 
 import { part } from "./api.js";
-import { html } from "./html.js";
+import { html, useState } from "./html.js";
 import { Bar, Failed, Loading, useAnswer } from "./parts.js";
 import { count, fragments, listed, percent, safe } from "./words.js";
 
 const COLOURS = 8; // that the stylesheet has: k0, k1, …
 const GAP = 0.5; // cells, between clusters of the best clustering
 const TOLD = 4; // clusters that are told in words
+const SHOWN = 6; // clusterings that are shown at once
 
 export function Alternatives({ entity, again }) {
   const { answer, error, loading } = useAnswer(`entities/${part(entity.id)}/alternatives`, { limit: 10 }, again);
@@ -20,6 +21,7 @@ export function Alternatives({ entity, again }) {
 }
 
 function Clusterings({ entity, answer }) {
+  const [all, setAll] = useState(false);
   const [best, ...others] = answer.clusterings;
   if (!best) return html`<p class="dim">Nothing is known of it.</p>`;
   if (!others.length) {
@@ -29,17 +31,23 @@ function Clusterings({ entity, answer }) {
   const groups = ordered(best.clusters, mine);
   const at = places(groups);
   const n = answer.fragments.length;
+  const own = new Map(groups.flatMap((group, k) => group.map((id) => [id, k])));
+  const told = answer.clusterings.slice(0, all ? undefined : SHOWN).map((one) => {
+    const colour = colours(groups, one.clusters);
+    return { one, colour, moved: [...at.keys()].filter((id) => colour.get(id) !== own.get(id)) };
+  });
   return html`
     <p class="dim">${n === entity.fragments.length ? `Its ${fragments(n)}` : `${count(n)} fragments are in doubt together`}; a cell is a fragment, a colour an entity.
       ${answer.total > n ? ` ${count(answer.total - n)} more are not shown.` : ""}</p>
     <ol class="alternatives">
-      ${answer.clusterings.map((one, k) => html`<li>
+      ${told.map(({ one, colour, moved }, k) => html`<li>
         <div class="alternative-odds"><${Bar} p=${one.probability} /><span class="number">${percent(one.probability)}</span>
           <span class="dim">${k ? "otherwise" : "as it is"}</span></div>
-        <${Strip} groups=${groups} at=${at} clusters=${one.clusters} mine=${mine} moved=${k ? new Set(one.differs) : new Set()} />
-        <p class="alternative-said">${k ? inWords(one.clusters, best.clusters) : inWords(groups, [])}</p>
+        <${Strip} at=${at} colour=${colour} mine=${mine} moved=${moved} label=${`${one.clusters.length} entities of ${count(n)} fragments`} />
+        <p class="alternative-said">${k ? whereTo(moved, colour, groups) : asItIs(groups)}</p>
       </li>`)}
     </ol>
+    ${told.length < answer.clusterings.length && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(answer.clusterings.length - told.length)} more</button>`}
     ${answer.other >= 0.005 && html`<p class="dim">${percent(answer.other)} is of others, less probable each.</p>`}`;
 }
 
@@ -59,13 +67,12 @@ function places(groups) {
   return found;
 }
 
-function Strip({ groups, at, clusters, mine, moved }) {
-  const colour = colours(groups, clusters);
+function Strip({ at, colour, mine, moved, label }) {
   const dense = at.size > 60;
-  return html`<svg class=${dense ? "strip dense" : "strip"} role="img" aria-label=${`${clusters.length} entities of ${at.size} fragments`}>
+  return html`<svg class=${dense ? "strip dense" : "strip"} role="img" aria-label=${label}>
     ${[...at].map(([id, [x, width]]) => html`<rect x=${`${x}%`} y=${mine.has(id) ? 0 : 5} width=${`${dense ? width : 0.94 * width}%`} height=${mine.has(id) ? 24 : 14}
       class=${`k${colour.get(id) % COLOURS}${colour.get(id) >= COLOURS ? " again" : ""}`} rx=${dense ? 0 : 2}><title>${safe(id)}</title></rect>`)}
-    ${[...moved].filter((id) => at.has(id)).map((id) => html`<circle cx=${`${at.get(id)[0] + at.get(id)[1] * 0.47}%`} cy="29.5" r="2" />`)}
+    ${moved.map((id) => html`<circle cx=${`${at.get(id)[0] + at.get(id)[1] * 0.47}%`} cy="29.5" r="2" />`)}
   </svg>`;
 }
 
@@ -88,10 +95,17 @@ function colours(groups, clusters) {
   return new Map(clusters.flatMap((cluster, c) => cluster.map((id) => [id, colour.get(c)])));
 }
 
-// Which are together, as explanations tell it: of the clusters that the best clustering has not.
-function inWords(clusters, best) {
-  const known = new Set(best.map((cluster) => [...cluster].sort().join("\n")));
-  const fresh = clusters.filter((cluster) => !known.has([...cluster].sort().join("\n")));
-  const told = fresh.slice(0, TOLD).map((ids) => listed(ids) + (ids.length === 1 ? " alone" : " together"));
-  return told.join("; ") + (fresh.length > TOLD ? `; and ${count(fresh.length - TOLD)} more.` : ".");
+const asItIs = (groups) => groups.slice(0, TOLD).map((ids) => listed(ids) + (ids.length === 1 ? " alone" : " together")).join("; ") +
+  (groups.length > TOLD ? `; and ${count(groups.length - TOLD)} more.` : ".");
+
+// Which fragments go elsewhere, and to whom: those that have another colour than in the best clustering.
+function whereTo(moved, colour, groups) {
+  const ways = new Map();
+  for (const id of moved) ways.set(colour.get(id), [...(ways.get(colour.get(id)) || []), id]);
+  const said = [...ways].map(([k, ids]) => {
+    if (k >= groups.length) return `${listed(ids)} ${ids.length > 1 ? "as another" : "alone"}`;
+    const others = groups[k].filter((id) => colour.get(id) === k);
+    return `${listed(ids)} with ${safe(others[0])}${others.length > 1 ? ` and ${count(others.length - 1)} more` : ""}`;
+  });
+  return said.slice(0, TOLD).join("; ") + (said.length > TOLD ? `; and ${count(said.length - TOLD)} more changes.` : ".");
 }

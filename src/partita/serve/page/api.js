@@ -2,6 +2,7 @@
 
 const BASE = new URL("api/v1/", document.baseURI.replace(/[#?].*$/, ""));
 let token = null;
+let moment = 0; // the last event that an answer has told of
 
 export class Refusal extends Error {
   constructor(status, kind, message) {
@@ -30,6 +31,9 @@ export function address(path, params = {}) {
   return url;
 }
 
+// The number of the last event that is known of here.
+export const latest = () => moment;
+
 export const part = encodeURIComponent; // of a path: ids may hold anything
 
 // The answer to a request; a Refusal with the service's own words if there is none.
@@ -53,6 +57,7 @@ export async function send(url, options) {
     throw new Refusal(0, "unreachable", "The service does not answer. Is it still running?");
   }
   if (!response.ok) throw await refusal(response);
+  moment = Math.max(moment, Number(response.headers.get("Partita-Event")) || 0);
   return response;
 }
 

@@ -59,13 +59,15 @@ function within(word, others) {
   return letters.map((letter, k) => [letter, !same.has(k)]);
 }
 
+// Neighbours made one; a space between what differs differs with it.
 function joined(pieces) {
   const found = [];
-  for (const [text, differs] of pieces) {
+  pieces.forEach(([text, itself], k) => {
+    const differs = itself || (/^\s+$/.test(text) && pieces[k - 1]?.[1] && pieces[k + 1]?.[1]) || false;
     const last = found[found.length - 1];
     if (last && last[1] === differs) last[0] += text;
     else found.push([text, differs]);
-  }
+  });
   return found;
 }
 

@@ -118,7 +118,7 @@ function useList(params) {
 function useCursor(entities) {
   const [at, setAt] = useState(kept.at);
   const go = (step) => {
-    const to = Math.max(0, Math.min(entities.length - 1, at + step));
+    const to = Math.max(0, Math.min(entities.length - 1, kept.at + step)); // keys may come faster than `at` is drawn
     kept.at = to;
     setAt(to);
     const link = document.querySelectorAll(".entities a.entity-link")[to];
@@ -126,8 +126,8 @@ function useCursor(entities) {
     link?.scrollIntoView({ block: "nearest" });
   };
   const down = () => go(1), up = () => go(-1);
-  useKeys({ j: down, ArrowDown: down, k: up, ArrowUp: up, Enter: () => entities[at] && (location.hash = entityLink(entities[at].id)) });
-  return [at, (to) => { kept.at = to; go(to - at); }];
+  useKeys({ j: down, ArrowDown: down, k: up, ArrowUp: up, Enter: () => entities[kept.at] && (location.hash = entityLink(entities[kept.at].id)) });
+  return [at, (to) => { kept.at = to; go(0); }];
 }
 
 // ---------------------------------------------------------------------- filters

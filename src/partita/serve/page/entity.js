@@ -4,6 +4,7 @@ import { part } from "./api.js";
 import { Alternatives } from "./alternatives.js";
 import { html, useEffect, useState } from "./html.js";
 import { useKeys } from "./keys.js";
+import { useChanges } from "./live.js";
 import { ExportEntity, Joining, MendBar, splitOff } from "./mend.js";
 import { entityLink, Failed, Id, Loading, Sure, useAnswer, Values } from "./parts.js";
 import { Past } from "./past.js";
@@ -25,6 +26,7 @@ export function EntityView({ id, query }) {
     addEventListener("partita:changed", changed);
     return () => removeEventListener("partita:changed", changed);
   }, []);
+  useChanges((event) => event.entity === id || event.other === id, () => setAgain((n) => n + 1), [id]);
   useEffect(() => {
     const hash = entityLink(id) + (moment === null ? "" : `?as_of=${moment}`);
     if (location.hash.startsWith(entityLink(id)) && location.hash !== hash) history.replaceState(null, "", hash);
@@ -50,18 +52,16 @@ export function EntityView({ id, query }) {
         <${Joining} entity=${entity} /><${ExportEntity} entity=${entity} />
       </div>`}
       <div class="columns">
-        <div>
-          <section aria-labelledby="said"><h2 id="said">What is said of it</h2><${Said} entity=${shown} /></section>
-          ${moment === null
-            ? html`<section aria-labelledby="rows"><h2 id="rows">Fragments</h2>
-                <${MendBar} entity=${entity} chosen=${chosen} clear=${() => setChosen(new Set())} />
-                <${Rows} entity=${entity} again=${again} chosen=${chosen} setChosen=${setChosen} /></section>`
-            : html`<${Then} then=${shown} now=${entity} />`}
-        </div>
-        <div>
-          <${Past} entity=${entity} moment=${moment} setMoment=${setMoment} />
-          ${moment === null && html`<${Alternatives} entity=${entity} again=${again} /><${Together} entity=${entity} again=${again} />`}
-        </div>
+        <section aria-labelledby="said"><h2 id="said">What is said of it</h2><${Said} entity=${shown} /></section>
+        <${Past} entity=${entity} moment=${moment} setMoment=${setMoment} />
+        ${moment === null && html`<${Alternatives} entity=${entity} again=${again} />`}
+      </div>
+      <div>
+        ${moment === null ? html`<section aria-labelledby="rows"><h2 id="rows">Fragments</h2>
+            <${MendBar} entity=${entity} chosen=${chosen} clear=${() => setChosen(new Set())} />
+            <${Rows} entity=${entity} again=${again} chosen=${chosen} setChosen=${setChosen} /></section>
+          <${Together} entity=${entity} again=${again} />`
+          : html`<${Then} then=${shown} now=${entity} />`}
       </div>
     </article>`;
 }

@@ -25,9 +25,11 @@ function Sureness({ bins }) {
   const most = Math.max(...bins.map((bin) => bin.entities), 1);
   const total = bins.reduce((sum, bin) => sum + bin.entities, 0);
   const unsure = bins.filter((bin) => bin.to <= 0.905).reduce((sum, bin) => sum + bin.entities, 0);
+  const lowest = bins.findIndex((bin) => bin.entities > 0);
+  const shown = bins.slice(Math.max(lowest, 0)).reverse(); // below there is nothing
   return html`<p class="dim">${total ? html`Of ${count(total)} entities ${count(unsure)} ${unsure === 1 ? "is" : "are"} less than 90 % sure. Bars are drawn by square root.` : "There is nothing yet."}</p>
     <table class="sureness"><thead><tr><th scope="col">Sure</th><th scope="col"><span class="unseen">Share</span></th><th scope="col" class="right">Entities</th><th scope="col" class="right">Fragments</th></tr></thead>
-    <tbody>${[...bins].reverse().map((bin) => html`<tr class=${bin.from >= 0.9 ? "high" : bin.from >= 0.75 ? "middle" : "low"}><th scope="row" class="number">${range(bin)}</th>
+    <tbody>${shown.map((bin) => html`<tr class=${bin.from >= 0.9 ? "high" : bin.from >= 0.75 ? "middle" : "low"}><th scope="row" class="number">${range(bin)}</th>
       <td class="hist"><svg class="bar" aria-hidden="true"><rect class="bar-full" width=${`${100 * Math.sqrt(bin.entities / most)}%`} height="100%" rx="2" /></svg></td>
       <td class="right number">${count(bin.entities)}</td><td class="right number dim">${count(bin.fragments)}</td></tr>`)}</tbody></table>`;
 }
@@ -65,6 +67,6 @@ function Risk({ rows }) {
   return html`<p class="dim">The entities of which most pairs of fragments are expected to be wrong. <a href="#/review">Review</a> asks about these first.</p>
     <table class="risk"><thead><tr><th scope="col">Entity</th><th scope="col" class="right">Fragments</th><th scope="col" class="right">Sure</th><th scope="col" class="right">Wrong pairs expected</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr><th scope="row"><a class="entity-link" href=${entityLink(row.id)}><span class="name">${safe(row.name) || "no name"}</span> <span class="dim id">${row.id}</span></a></th>
-      <td class="right number">${count(row.size)}</td><td class="right"><${Sure} p=${row.probability} n=${row.size} /></td>
-      <td class="right"><span class="risk-bar"><svg class="bar" aria-hidden="true"><rect class="bar-full" x=${`${100 - (100 * row.expected_wrong_pairs) / most}%`} width="100%" height="100%" rx="2" /></svg></span><span class="number">${row.expected_wrong_pairs.toFixed(2)}</span></td></tr>`)}</tbody></table>`;
+      <td class="right number">${count(row.size)}<span class="narrow-only"> fragments</span></td><td class="right"><${Sure} p=${row.probability} n=${row.size} /></td>
+      <td class="right"><span class="risk-bar"><svg class="bar" aria-hidden="true"><rect class="bar-full" x=${`${100 - (100 * row.expected_wrong_pairs) / most}%`} width="100%" height="100%" rx="2" /></svg></span><span class="number">${row.expected_wrong_pairs.toFixed(2)}</span><span class="narrow-only"> wrong pairs</span></td></tr>`)}</tbody></table>`;
 }

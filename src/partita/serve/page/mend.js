@@ -71,7 +71,8 @@ function Other({ entity, close }) {
   const rested = useRested(text.trim());
   const { answer, error } = useAnswer(rested ? "entities" : null, { query: rested, limit: 12 });
   const byId = useAnswer(/^E\d+$/.test(rested) ? `entities/${part(rested)}` : null);
-  const others = [byId.answer, ...(answer?.entities || [])].filter((one) => one && one.id !== entity.id);
+  const others = [byId.answer, ...(answer?.entities || [])].filter((one, k, all) =>
+    one && one.id !== entity.id && all.findIndex((same) => same?.id === one.id) === k);
   const say = async (kind, other) => {
     if (await judge({ kind, first: entity.id, second: other })) close();
   };

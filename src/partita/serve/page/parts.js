@@ -1,7 +1,7 @@
 // What several views share: how a probability, a value, an event look; how an answer is waited for.
 
 import { ask } from "./api.js";
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./html.js";
 import { count, eventPieces, percent, safe, sure, when } from "./words.js";
 
 // ---------------------------------------------------------------------- answers of the service
@@ -123,8 +123,9 @@ export function EventLine({ event, fresh = false }) {
 // A modal dialog of the browser's own, which keeps the focus inside and gives it back.
 export function Dialog({ title, close, children }) {
   const ref = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => { // before anything is painted, so that the next key is typed into it
     ref.current.showModal();
+    ref.current.querySelector("[autofocus]")?.focus();
     return () => ref.current?.close();
   }, []);
   return html`<dialog ref=${ref} aria-labelledby="dialog-title" onClose=${close}

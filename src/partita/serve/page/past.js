@@ -4,7 +4,7 @@ import { html, useState } from "./html.js";
 import { EventLine } from "./parts.js";
 import { count, eventPieces, fragments, inWords } from "./words.js";
 
-const SHOWN = 12; // events that are listed at once, the latest first
+const SHOWN = 6; // events that are listed at once, the latest first
 const MOST = 400; // steps that are drawn
 
 export function Past({ entity, moment, setMoment }) {

@@ -112,7 +112,7 @@ export function ReviewView() {
     w: () => question && !blind && (location.hash = whyLink(question.first, question.second)),
   });
 
-  return html`<div class="review" aria-busy=${desk.busy} data-answered=${desk.turns.length}>
+  return html`<div class="review" aria-busy=${desk.busy} data-turns=${desk.turns.length}>
     <${Progress} desk=${desk} blind=${blind} />
     ${desk.error && html`<${Failed} error=${desk.error} what="The next question" />`}
     ${!desk.started ? html`<h1 ref=${head} tabindex="-1">Review</h1><${Loading} what="Looking for the question that is most worth asking…" />`
@@ -134,7 +134,7 @@ export function ReviewView() {
 }
 
 function Question({ question, blind, head }) {
-  return html`<article class="question">
+  return html`<article class="question" data-first=${question.first} data-second=${question.second}>
     <h1 ref=${head} tabindex="-1">Are these the same?</h1>
     <p class="dim question-why">${blind ? "Scores are hidden." : html`<strong class="number">${percent(question.probability)}</strong> that they are; an answer is worth
       ${" "}<span class="number">${question.value.toFixed(2)}</span> wrong pairs. ${safe(question.reason)}. <a href=${whyLink(question.first, question.second)}>Why</a>`}</p>

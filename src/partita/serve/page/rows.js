@@ -34,16 +34,17 @@ export function Rows({ entity, again, chosen, setChosen }) {
     if (!next.delete(id)) next.add(id);
     setChosen(next);
   };
+  const sourced = page.rows.some((row) => row.source);
   const differ = page.rows.some((row) => row.differs.length);
   return html`<div class="scroll" role="region" aria-label="Fragments, one a line" tabindex="0"><table class="rows">
       <thead><tr><th scope="col" class="pin">Fragment</th><th scope="col" class="right">Sure</th>
-        ${page.attributes.map((name) => html`<th scope="col">${safe(name)}</th>`)}<th scope="col">Source</th></tr></thead>
+        ${page.attributes.map((name) => html`<th scope="col">${safe(name)}</th>`)}${sourced && html`<th scope="col">Source</th>`}</tr></thead>
       <tbody>${page.rows.map((row) => html`<tr key=${row.id} class=${chosen.has(row.id) ? "chosen" : ""}>
         <th scope="row" class="pin"><label class="choose"><input type="checkbox" checked=${chosen.has(row.id)} onChange=${() => choose(row.id)}
           aria-label=${`Choose ${safe(row.id)}`} /></label><${Id} fragment=${row.id} /></th>
         <td class="right"><${Sure} p=${row.probability} n=${page.total} /></td>
         ${page.attributes.map((name) => html`<${Cell} row=${row} name=${name} usual=${usual.get(name)} />`)}
-        <td class="dim">${safe(row.source)}</td>
+        ${sourced && html`<td class="dim">${safe(row.source)}</td>`}
       </tr>`)}</tbody></table></div>
     ${differ && html`<p class="legend"><mark>Marked</mark> is not what most of them say.</p>`}
     ${page.rows.length < page.total && html`<p class="more"><button type="button" onClick=${() => load(page)}>

@@ -6,10 +6,11 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { Failed, Id, Loading, Sure, useAnswer, whyLink } from "./parts.js";
 import { count, fragments, percent, safe } from "./words.js";
 
-const LARGEST = 26; // pixels of a cell
+const LARGEST = 32; // pixels of a cell
 const NAMED = 30; // fragments, up to which their ids stand at the side
 const MARGIN = 84; // pixels that these have
-const PAIRS = 30; // in the list
+const PAIRS = 12; // in the list, at first
+const MOST = 500; // in the list at all
 const UNSURE = [0.02, 0.98];
 
 export function Together({ entity, again }) {
@@ -17,7 +18,7 @@ export function Together({ entity, again }) {
   return html`<section aria-labelledby="together"><h2 id="together">How probably together</h2>
     ${error ? html`<${Failed} error=${error} what="The matrix" />` : !answer ? html`<${Loading} />`
       : answer.fragments.length < 2 ? html`<p class="dim">It is one fragment, and no other is in doubt with it.</p>`
-        : html`<${Matrix} answer=${answer} entity=${entity} /><${Doubtful} answer=${answer} />`}</section>`;
+        : html`<div class="together"><${Matrix} answer=${answer} entity=${entity} /><${Doubtful} answer=${answer} /></div>`}</section>`;
 }
 
 function Matrix({ answer, entity }) {
@@ -105,11 +106,12 @@ function doubtful(answer) {
 const summary = (answer) => `${fragments(answer.fragments.length)}, ${count(doubtful(answer).length)} pairs in doubt, listed below`;
 
 function Doubtful({ answer }) {
+  const [all, setAll] = useState(false);
   const pairs = doubtful(answer);
   if (!pairs.length) return html`<p class="dim">No pair is in doubt.</p>`;
-  return html`<details class="doubtful"><summary>${count(pairs.length)} ${pairs.length === 1 ? "pair" : "pairs"} in doubt</summary>
+  return html`<details class="doubtful" open=${matchMedia("(min-width: 1180px)").matches}><summary>${count(pairs.length)} ${pairs.length === 1 ? "pair" : "pairs"} in doubt</summary>
     <table><thead><tr><th scope="col">One</th><th scope="col">Other</th><th scope="col" class="right">Together</th><th></th></tr></thead>
-      <tbody>${pairs.slice(0, PAIRS).map(([p, a, b]) => html`<tr><td><${Id} fragment=${a} /></td><td><${Id} fragment=${b} /></td>
+      <tbody>${pairs.slice(0, all ? MOST : PAIRS).map(([p, a, b]) => html`<tr><td><${Id} fragment=${a} /></td><td><${Id} fragment=${b} /></td>
         <td class="right"><${Sure} p=${p} /></td><td><a href=${whyLink(a, b)}>Why</a></td></tr>`)}</tbody></table>
-    ${pairs.length > PAIRS && html`<p class="dim">The ${PAIRS} least sure of them.</p>`}</details>`;
+    ${!all && pairs.length > PAIRS && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(Math.min(pairs.length, MOST) - PAIRS)} more, that are surer</button>`}</details>`;
 }

@@ -105,11 +105,10 @@ function Waterfall({ found }) {
 
 function StepLine({ step, found, pair, from, to, scale }) {
   const one = step.first.map(safe), other = step.second.map(safe);
-  const more = !pair && saysMore(step);
   return html`<tr class=${slight(step.nats) ? "slight" : ""}>
     <th scope="row">${safe(step.attribute)}</th>
-    <td class="said-by" data-of=${safe(found.first)}><${Said} said=${one} beside=${other} group=${more && step.first_group} whose=${found.first_group} /></td>
-    <td class="said-by" data-of=${safe(found.second)}><${Said} said=${other} beside=${one} group=${more && step.second_group} whose=${found.second_group} /></td>
+    <td class="said-by" data-of=${safe(found.first)}><${Said} said=${one} beside=${other} group=${!pair && saysMore(step.first, step.first_group)} whose=${found.first_group} /></td>
+    <td class="said-by" data-of=${safe(found.second)}><${Said} said=${other} beside=${one} group=${!pair && saysMore(step.second, step.second_group)} whose=${found.second_group} /></td>
     ${!pair && html`<td class="right pair number dim">${step.attribute === REST ? "" : signed(step.pair)}</td>`}
     <td class=${`right number nats ${slight(step.nats) ? "dim" : step.nats > 0 ? "for" : "against"}`} data-nats=${step.nats}>${signed(step.nats)}</td>
     <td class="bars"><${Steps} from=${from} to=${to} scale=${scale} /></td>
@@ -127,13 +126,10 @@ function Said({ said, beside, group, whose }) {
       <span class="value">${shortened(safe(value))}${times > 1 ? html`<span class="times"> ×${times}</span>` : ""}</span>`)}</div>`}`;
 }
 
-// Whether a group says something else of an attribute than its fragment, or something beside that.
-function saysMore(step) {
-  const differs = (own, group) => {
-    const said = new Set(own.map(String)), names = Object.keys(group);
-    return names.length !== said.size || names.some((name) => !said.has(name));
-  };
-  return differs(step.first, step.first_group) || differs(step.second, step.second_group);
+// What a group says, if it is something else than its fragment does, or more, or more often.
+function saysMore(own, group) {
+  const said = new Set(own.map(String)), names = Object.keys(group);
+  return names.length === said.size && names.every((name) => said.has(name) && group[name] === 1) ? null : group;
 }
 
 // ---------------------------------------------------------------------- bars
