@@ -250,7 +250,7 @@ def test_an_empty_knowledge_base_says_so(tmp_path):
 def test_a_large_entity_does_not_flood(tmp_path):
     rows = [
         {"id": f"f{k}", "source": f"s{k}", "name": "Ada Lovelace", "note": f"note {k} " + "x" * 500}
-        for k in range(2000)
+        for k in range(900)
     ]
     schema = '[attributes.name]\nkind = "text"\n[attributes.note]\nkind = "ignore"\n'
     with partita.kb.open(tmp_path / "large.db", schema=schema) as kb:
@@ -281,11 +281,11 @@ def test_a_long_value_is_shortened(kb):
 documents = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=2000),
     lambda inner: st.lists(inner, max_size=80) | st.dictionaries(st.text(max_size=20), inner, max_size=60),
-    max_leaves=200,
+    max_leaves=100,
 )
 
 
-@examples(100)
+@examples(40)
 @given(
     document=st.dictionaries(st.text(max_size=20), documents, max_size=30),
     most=st.sampled_from([200, 1000, 8000]),

@@ -88,7 +88,7 @@ def test_an_entity_as_of_an_event_and_a_time(service, kb):
     late = answer(service, f"entities/{id}", as_of=datetime(9000, 1, 1).isoformat())
     assert late["fragments"] == kb.entity(id).fragments
     for wrong in ("yesterday", "0001-01-01", "1" * 40 + "x"):
-        assert answer(service, f"entities/{id}", None or 422, as_of=wrong)["error"]["kind"] == "invalid"
+        assert answer(service, f"entities/{id}", 422, as_of=wrong)["error"]["kind"] == "invalid"
 
 
 def test_an_entity_that_was_merged_leads_on(service, kb):

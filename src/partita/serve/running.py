@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -14,6 +17,7 @@ from fastapi import FastAPI
 from partita.serve.desk import Desk
 
 BACKLOG = 128
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 300  # seconds that what is being done when the service is stopped may take
 
 
@@ -24,8 +28,21 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._desk = desk
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop when a signal says so, and that is the end of it: whoever stops the service is not told of an error."""
+        if threading.current_thread() is not threading.main_thread():  # which alone hears signals
+            yield
+            return
+        before = {each: signal.signal(each, self.handle_exit) for each in SIGNALS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop, when what is being done is done; at once, when told twice."""
+        """Stop, when what is being done is done; at once, when interrupted twice."""
         self._desk.stop()
         super().handle_exit(sig, frame)
 
