@@ -227,7 +227,10 @@ def test_injected_text_is_only_text(service, kb, text):
     ]
     found = [service.get(f"{API}/{path}", params=parameters) for path, parameters in asked]
     quoted = re.sub(r"[^A-Za-z0-9]", lambda match: "".join(f"%{b:02X}" for b in match[0].encode()), text)
-    found += [service.get(f"{API}/{path}{quoted}") for path in ("entities/", "fragments/", "", "reconcile/") if text != ".."]
+    if text != "..":  # which a client takes for the folder above
+        found += [
+            service.get(f"{API}/{path}{quoted}") for path in ("entities/", "fragments/", "", "reconcile/")
+        ]
     found.append(service.post(f"{API}/judgements", json={"kind": "confirm", "first": text, "second": "f1"}))
     for answer in found:
         assert answer.status_code in (200, 404, 422), answer.text

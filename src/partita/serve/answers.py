@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from partita.kb.queries.alternatives import Alternatives as Alternatives
 from partita.kb.queries.alternatives import Matrix as Matrix
-from partita.kb.queries.answers import Judgement, Value
+from partita.kb.queries.answers import Value
 from partita.kb.queries.explain import Explanation as Explanation
 from partita.kb.queries.match import Match
 from partita.kb.queries.risk import AtRisk
@@ -212,11 +212,25 @@ class Questions(Answer):
     expected_wrong_pairs: float
 
 
+class Said(Answer):
+    """What a human has judged, of which fragments, and whether it was taken back."""
+
+    number: int
+    kind: str
+    first: str
+    second: str
+    sides: list[list[str]]
+    user: str
+    at: str
+    undone_by: str | None
+    undone_at: str | None
+
+
 class Judgements(Answer):
     """What humans have judged."""
 
     total: int
-    judgements: list[Judgement]
+    judgements: list[Said]
 
 
 class Judged(Answer):

@@ -52,7 +52,7 @@ class Fragments(Body):
     )
 
 
-class Match(Body):
+class Records(Body):
     """A record, or several, of which it is asked where they would go."""
 
     record: Record | None = None
@@ -68,7 +68,7 @@ class Match(Body):
     )
 
     @model_validator(mode="after")
-    def one_of_them(self) -> Match:
+    def one_of_them(self) -> Records:
         """Exactly one of the two."""
         if (self.record is None) == (self.records is None):
             raise ValueError("give either a record, or records")

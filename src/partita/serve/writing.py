@@ -31,7 +31,7 @@ def router(desk: Desk) -> APIRouter:
         return Json(await added(desk, body.fragments), 201)
 
     @routes.post("/match", response_model=answers.Matches | answers.Results, tags=["read"])
-    async def match(_: Reader, body: bodies.Match) -> Response:
+    async def match(_: Reader, body: bodies.Records) -> Response:
         """Where a record would go, or several, and the evidence; nothing is added."""
         if body.record is not None:
             [found] = await desk.ask(matched, [body.record], body.limit)
