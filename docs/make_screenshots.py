@@ -76,7 +76,7 @@ def keep(page: Page, name: str, height: int | None = None) -> None:
 def review(page: Page, url: str) -> None:
     """A question, after a few were answered."""
     shown(page, f"{url}/#/review", "article.question")
-    for turn, key in enumerate("nnyn", 1):
+    for turn, key in enumerate("nn", 1):
         page.keyboard.press(key)
         page.wait_for_selector(f'.review[aria-busy=false][data-turns="{turn}"]')
     keep(page, "review", 760)

@@ -1,12 +1,15 @@
 """Every view: readable by everyone, at any width, without an error or a foreign request."""
 
+import re
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+import partita.serve
 from tests.serve.browser.serving import EVIL, build, hostile, loaded, served
 
+PAGE = Path(partita.serve.__file__).parent / "page"
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 VIEWS = ["entities", "entity", "fragment", "why", "review", "events", "honesty"]
 WIDTHS = [360, 768, 1280, 2560]
@@ -42,6 +45,30 @@ def test_everyone_can_read_it(visit, shared, view):
         assert page.evaluate("document.documentElement.scrollWidth") <= width, width
     page.set_viewport_size({"width": WIDTHS[0], "height": 800})
     assert not violations(page), "narrow"
+
+
+def test_dialogs_can_be_read_by_everyone(visit, shared):
+    where, ready = address(shared, "entity")
+    page = visit(f"{shared.url}/{where}", width=360, reduced_motion="reduce", bypass_csp=True)
+    page.wait_for_selector(ready)
+    loaded(page)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    for opened in ("Keyboard help", "Your name", "Join or keep apart"):
+        button = page.get_by_role("button", name=opened)
+        button.click()
+        page.wait_for_selector("dialog[open]")
+        assert not violations(page), opened
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="detached")
+        assert button.evaluate("button => button === document.activeElement")  # where one was
+
+
+def test_all_modules_are_fetched_at_once():
+    with (PAGE / "index.html").open(encoding="utf-8") as file:
+        named = set(re.findall(r'(?:href|src)="([^"]+\.m?js)"', file.read()))
+    there = {str(path.relative_to(PAGE)) for path in [*PAGE.glob("*.js"), *PAGE.glob("vendor/*.mjs")]}
+    assert named == there
+    assert all(len(path.read_text(encoding="utf-8").splitlines()) < 300 for path in PAGE.glob("*.js"))
 
 
 def violations(page):

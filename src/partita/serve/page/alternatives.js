@@ -10,7 +10,7 @@ import { count, fragments, listed, percent, safe } from "./words.js";
 
 const COLOURS = 8; // that the stylesheet has: k0, k1, …
 const GAP = 0.5; // cells, between clusters of the best clustering
-const TOLD = 4; // clusters that are told in words
+const TOLD = 4; // changes that are told in words
 const SHOWN = 6; // clusterings that are shown at once
 
 export function Alternatives({ entity, again }) {
@@ -95,8 +95,8 @@ function colours(groups, clusters) {
   return new Map(clusters.flatMap((cluster, c) => cluster.map((id) => [id, colour.get(c)])));
 }
 
-const asItIs = (groups) => groups.slice(0, TOLD).map((ids) => listed(ids) + (ids.length === 1 ? " alone" : " together")).join("; ") +
-  (groups.length > TOLD ? `; and ${count(groups.length - TOLD)} more.` : ".");
+const asItIs = (groups) => groups.slice(0, 2).map((ids) => listed(ids) + (ids.length === 1 ? " alone" : " together")).join("; ") +
+  (groups.length > 2 ? `; and ${count(groups.length - 2)} more entities.` : ".");
 
 // Which fragments go elsewhere, and to whom: those that have another colour than in the best clustering.
 function whereTo(moved, colour, groups) {

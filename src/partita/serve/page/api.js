@@ -107,4 +107,5 @@ export function setUser(name) {
   }
 }
 
-export const signedBy = () => (user() ? { user: user() } : {});
+// Without a name it is that of the token, or it is the page's.
+export const signedBy = () => (user() ? { user: user() } : token ? {} : { user: "page" });

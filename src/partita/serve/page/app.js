@@ -12,6 +12,7 @@ import { ReviewView } from "./review.js";
 import { WhyView } from "./why.js";
 import { consequences, count, safe } from "./words.js";
 
+const STAYS = 30000; // milliseconds that news stand there
 const NAV = [["", "Entities"], ["review", "Review"], ["events", "Events"], ["honesty", "Honesty"]];
 
 // ---------------------------------------------------------------------- where we are
@@ -82,6 +83,12 @@ function App() {
     scrollTo(0, 0);
     main.current.focus({ preventScroll: true });
   }, [where]);
+  useEffect(() => {
+    // A judgement may take away the button that had the focus.
+    const changed = () => setTimeout(() => document.activeElement === document.body && main.current.focus({ preventScroll: true }), 100);
+    addEventListener("partita:changed", changed);
+    return () => removeEventListener("partita:changed", changed);
+  }, []);
   useKeys({
     "?": () => setHelp(true),
     "/": () => search(),
@@ -151,6 +158,10 @@ function Who() {
 // What was done last, with a way back.
 function News() {
   const [news, close] = useNews();
+  useEffect(() => {
+    const timer = setTimeout(close, STAYS); // what was done can be undone under Events as well
+    return () => clearTimeout(timer);
+  }, [news]);
   const undo = async () => {
     try {
       const found = await tell("undo", { judgement: news.undo, ...signedBy() });

@@ -26,7 +26,7 @@ export function EntitiesView({ query }) {
   const [at, setAt] = useCursor(list.entities);
 
   return html`
-    <div class="title"><h1 class="unseen">Entities</h1></div>
+    <h1 class="unseen">Entities</h1>
     <search class="finder">
       <label class="grow"><span class="unseen">Search entities</span>
         <input type="search" placeholder="Search: words of what is said, or how they begin" value=${text}
@@ -150,7 +150,7 @@ function Filters({ where, setWhere }) {
     ${where.map((said, k) => html`<span class="chip">${safe(said.replace("=", " is "))}
       <button class="plain" type="button" aria-label=${`Remove the filter ${said}`} onClick=${() => setWhere(where.filter((_, other) => other !== k))}>✕</button></span>`)}
     ${open ? html`<form class="filter" onSubmit=${add}>
-        <select aria-label="Attribute" value=${attribute} onChange=${(e) => setAttribute(e.target.value)}>
+        <select aria-label="Attribute" value=${attribute || names[0]} onChange=${(e) => setAttribute(e.target.value)}>
           ${names.map((name) => html`<option value=${name}>${safe(name)}</option>`)}</select>
         <label>is <input type="text" aria-label="Value" autofocus value=${value} onInput=${(e) => setValue(e.target.value)} /></label>
         <button>Filter</button>
@@ -214,7 +214,7 @@ function Exporting({ entities, all, total }) {
     <label>What <select value=${what} onChange=${(e) => setWhat(e.target.value)}>
       <option value="entities">entities</option><option value="golden">golden records</option>
       <option value="clusters">clusters</option><option value="fragments">fragments</option></select></label>
-    <label>Format <select value=${format} onChange=${(e) => setFormat(e.target.value)}><option>jsonl</option><option>csv</option></select></label>
+    <label>Format <select value=${format} onChange=${(e) => setFormat(e.target.value)}><option value="jsonl">jsonl</option><option value="csv">csv</option></select></label>
     <button type="button" onClick=${run}>${all ? `All ${count(total)}` : whole ? `These ${count(total)}` : `The ${count(entities.length)} listed`}</button>
   </div></details>`;
 }

@@ -26,7 +26,8 @@ export function EntityView({ id, query }) {
     addEventListener("partita:changed", changed);
     return () => removeEventListener("partita:changed", changed);
   }, []);
-  useChanges((event) => event.entity === id || event.other === id, () => setAgain((n) => n + 1), [id]);
+  const ids = [id, now.answer?.id]; // which differ if it was merged
+  useChanges((event) => ids.includes(event.entity) || ids.includes(event.other), () => setAgain((n) => n + 1), ids);
   useEffect(() => {
     const hash = entityLink(id) + (moment === null ? "" : `?as_of=${moment}`);
     if (location.hash.startsWith(entityLink(id)) && location.hash !== hash) history.replaceState(null, "", hash);

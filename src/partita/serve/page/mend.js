@@ -76,7 +76,7 @@ function Other({ entity, close }) {
   const say = async (kind, other) => {
     if (await judge({ kind, first: entity.id, second: other })) close();
   };
-  return html`<label>Which other entity? <input type="search" class="wide" autofocus value=${text} onInput=${(e) => setText(e.target.value)}
+  return html`<label>Which other entity? <input type="text" class="wide" autofocus autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)}
       placeholder="Words, or an id such as E12" /></label>
     ${error && html`<${Failed} error=${error} what="The search" />`}
     <ul class="others">${others.map((other) => html`<li key=${other.id}>

@@ -70,10 +70,11 @@ function draw(canvas, ids, matrix, mine, margin) {
   pen.fillRect(margin, 0, width - margin, height);
   pen.fillStyle = style.getPropertyValue("--sure");
   const gap = cell > 6 ? 1 : 0;
+  const edge = (k) => Math.round(k * cell * scale) / scale; // whole pixels, so that nothing shines through between cells
   matrix.forEach((row, i) => row.forEach((p, j) => {
     if (p < 0.005) return;
     pen.globalAlpha = 0.06 + 0.94 * p;
-    pen.fillRect(margin + j * cell, i * cell, cell - gap, cell - gap);
+    pen.fillRect(margin + edge(j), edge(i), edge(j + 1) - edge(j) - gap, edge(i + 1) - edge(i) - gap);
   }));
   pen.globalAlpha = 1;
   pen.fillStyle = style.getPropertyValue("--accent");
