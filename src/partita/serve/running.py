@@ -18,6 +18,7 @@ from partita.serve.desk import Desk
 
 BACKLOG = 128
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+IDLE = 75  # seconds that a connection is kept without a request
 GRACE = 300  # seconds that what is being done when the service is stopped may take
 
 
@@ -98,6 +99,7 @@ def serve(
         log_level=log_level,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=IDLE,
         timeout_graceful_shutdown=GRACE,
         lifespan="on",
     )
