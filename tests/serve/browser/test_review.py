@@ -29,7 +29,7 @@ def press(page, key):
 
 def test_answers_by_keyboard_are_those_of_the_command_line(visit, tmp_path):
     number = effort(25, 200)
-    whole = build(tmp_path / "whole.db", doubtful(effort(30, 160)))
+    whole = build(tmp_path / "whole.db", doubtful(effort(30, 260)))
     page_kb, line_kb = (copied(whole, tmp_path / name) for name in ("page.db", "line.db"))
     rng, keys = random.Random(0), []
     with served(page_kb) as service:

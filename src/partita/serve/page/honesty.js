@@ -50,7 +50,6 @@ function Curve({ found }) {
     <svg class="curve" viewBox="0 0 300 300" role="img" aria-label="Calibration: the table beside it has the numbers">
       <path class="grid" d=${[0, 0.25, 0.5, 0.75, 1].map((p) => `M${x(0)} ${y(p)}H${x(1)}M${x(p)} ${y(0)}V${y(1)}`).join("")} />
       <path class="ideal" d=${`M${x(0)} ${y(0)}L${x(1)} ${y(1)}`} />
-      <path class="found" d=${bins.map((bin, k) => `${k ? "L" : "M"}${x(bin.mean)} ${y(bin.true)}`).join("")} />
       ${bins.map((bin) => {
         const [low, high] = interval(bin);
         return html`<line class="spread" x1=${x(bin.mean)} x2=${x(bin.mean)} y1=${y(low)} y2=${y(high)} />`;

@@ -22,6 +22,9 @@ export async function judge(body) {
   }
 }
 
+// An entity, even if a fragment has the same id.
+const plainly = (id) => `entity:${id}`;
+
 const expected = (report) =>
   typeof report.expected_wrong_pairs === "number"
     ? [[`Wrong pairs that are expected: ${report.expected_wrong_pairs.toFixed(2)} now.`]] : [];
@@ -74,7 +77,7 @@ function Other({ entity, close }) {
   const others = [byId.answer, ...(answer?.entities || [])].filter((one, k, all) =>
     one && one.id !== entity.id && all.findIndex((same) => same?.id === one.id) === k);
   const say = async (kind, other) => {
-    if (await judge({ kind, first: entity.id, second: other })) close();
+    if (await judge({ kind, first: plainly(entity.id), second: plainly(other) })) close();
   };
   return html`<label>Which other entity? <input type="text" class="wide" autofocus autocomplete="off" value=${text} onInput=${(e) => setText(e.target.value)}
       placeholder="Words, or an id such as E12" /></label>
@@ -82,7 +85,7 @@ function Other({ entity, close }) {
     <ul class="others">${others.map((other) => html`<li key=${other.id}>
       <div><strong class="name">${safe(other.name) || "no name"}</strong> <span class="dim id">${other.id}</span>
         <p class="dim">${fragments(other.size)} · <${Sure} p=${other.probability} n=${other.size} /> ${(other.summary || []).map((v) => html` · <span class="value">${safe(v)}</span>`)}</p></div>
-      <p class="buttons"><a class="button" href=${whyLink(entity.id, other.id)} onClick=${close}>Why apart?</a>
+      <p class="buttons"><a class="button" href=${whyLink(plainly(entity.id), plainly(other.id))} onClick=${close}>Why apart?</a>
         <button type="button" class="same" onClick=${() => say("confirm", other.id)}>The same</button>
         <button type="button" class="different" onClick=${() => say("separate", other.id)}>Different</button></p>
     </li>`)}</ul>

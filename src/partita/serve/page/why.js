@@ -26,12 +26,12 @@ export function WhyView({ first, second }) {
     addEventListener("partita:changed", changed);
     return () => removeEventListener("partita:changed", changed);
   }, []);
-  useEffect(() => { document.title = `${safe(first)} and ${safe(second)}: why? · Partita`; }, [first, second]);
+  useEffect(() => { document.title = `${named(first)} and ${named(second)}: why? · Partita`; }, [first, second]);
   const say = (kind) => judge({ kind, first, second });
   useKeys(answer ? { y: () => say("confirm"), n: () => say("separate"), d: () => say("unsure") } : {});
   if (!whole) return html`<h1>Why?</h1><p>Choose two fragments of an entity, or two entities.</p>`;
-  if (error) return html`<h1>${safe(first)} and ${safe(second)}</h1><${Failed} error=${error} what="Why" />`;
-  if (!answer) return html`<h1>${safe(first)} and ${safe(second)}</h1><${Loading} what="Comparing clusterings…" />`;
+  if (error) return html`<h1>${named(first)} and ${named(second)}</h1><${Failed} error=${error} what="Why" />`;
+  if (!answer) return html`<h1>${named(first)} and ${named(second)}</h1><${Loading} what="Comparing clusterings…" />`;
   return html`<article class="why">
     <${Verdict} found=${answer} />
     <div class="actions" role="group" aria-label="Judge">
@@ -47,6 +47,8 @@ export function WhyView({ first, second }) {
   </article>`;
 }
 
+const named = (id) => safe(id.replace(/^entity:/, ""));
+
 export const ofPair = (found) =>
   found.first_group.length === 1 && found.second_group.length === 1 &&
   [...found.clusters, ...found.alternative].every((ids) => ids.every((id) => id === found.first || id === found.second));
@@ -55,7 +57,8 @@ export const ofPair = (found) =>
 
 function Verdict({ found }) {
   const held = found.together ? "the same entity" : "different entities";
-  const [one, other] = found.asked.map((asked, k) => ({ asked, id: k ? found.second : found.first, entity: found.entities[k] }));
+  const [one, other] = found.asked.map((asked, k) => ({ asked: asked.replace(/^entity:/, ""), id: k ? found.second : found.first, entity: found.entities[k] }));
+  const stand = [one, other].filter(({ asked, id }) => asked !== id);
   const decided = found.judgements.length === 1
     ? `judgement ${found.judgements[0]} says so` : `judgements ${listed(found.judgements)} say so`;
   return html`<header class="entity-head">
@@ -66,13 +69,14 @@ function Verdict({ found }) {
       ? html`are ${held}, because ${decided}. The evidence alone: <strong>${percent(found.probability)}</strong> that they are the same.`
       : html`are held to be <strong>${held}</strong>: <strong class="number">${percent(found.probability)}</strong> that they are the same.`}
       <span class="verdict-bar"><${Bar} p=${found.probability} /></span></p>
+    ${stand.length > 0 && html`<p class="dim">${stand.map(({ asked, id }, k) => `${k ? ", and " : ""}for ${safe(asked)} stands its surest fragment, ${safe(id)}`).join("").replace(/^f/, "F")}.</p>`}
     ${!ofPair(found) && html`<p class="dim">The probability is of groups: that of ${safe(found.first)} (${grouped(found.first_group)}) and that of
       ${" "}${safe(found.second)} (${grouped(found.second_group)}), as one entity or as two. The two fragments by themselves: ${percent(expit(found.pair_log_odds))}.</p>`}
   </header>`;
 }
 
 const Named = ({ asked, id }) => (asked === id ? html`<${Id} fragment=${id} />`
-  : html`<a class="id" href=${entityLink(asked)}>${safe(asked)}</a><span class="by"> (by its surest fragment, ${safe(id)})</span>`);
+  : html`<a class="id" href=${entityLink(asked)}>${safe(asked)}</a>`);
 const grouped = (ids) => (ids.length > 1 ? fragments(ids.length) : "it alone");
 
 function Clusterings({ found }) {
