@@ -239,8 +239,8 @@ def finishing(send: Send, path: str, seen: Seen) -> Callable[[Any], Awaitable[No
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
-            if path.startswith(GUARDED):
-                headers.setdefault("Cache-Control", "no-store")
+            # The page's files are asked for again each time, lest modules of two versions meet; mostly that is a 304.
+            headers.setdefault("Cache-Control", "no-store" if path.startswith(GUARDED) else "no-cache")
             if seen.event is not None:
                 headers["Partita-Event"] = str(seen.event)
         await send(message)

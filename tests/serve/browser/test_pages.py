@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from urllib.parse import quote
+from urllib.request import urlopen
 
 import pytest
 
@@ -69,6 +70,11 @@ def test_all_modules_are_fetched_at_once():
     there = {str(path.relative_to(PAGE)) for path in [*PAGE.glob("*.js"), *PAGE.glob("vendor/*.mjs")]}
     assert named == there
     assert all(len(path.read_text(encoding="utf-8").splitlines()) < 300 for path in PAGE.glob("*.js"))
+
+
+def test_a_page_is_never_of_two_versions(shared):
+    with urlopen(f"{shared.url}/app.js") as answer:
+        assert answer.headers["Cache-Control"] == "no-cache"
 
 
 def violations(page):
