@@ -98,11 +98,12 @@ class Store:
     def one_moment(self) -> Iterator[None]:
         """Have all that this thread reads within see one moment, whatever asks for it; until it changes something."""
         with self.reading() as connection:
-            self._held.connection = connection
+            before, self._held.connection = getattr(self._held, "connection", None), connection
             try:
                 yield
             finally:
-                self._held.connection = None
+                if self._held.connection is connection:  # else a change has ended the moment already
+                    self._held.connection = before
 
     @contextmanager
     def writing(self, locked: bool = True) -> Iterator[Connection]:
