@@ -7,6 +7,7 @@ taken for it, and refuses changes that a page of another origin asks for. With t
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +24,7 @@ from partita.serve.desk import SEEN, Seen
 from partita.serve.errors import refusal
 
 LARGEST = 5_000_000  # bytes of a request's body
+SLOWEST = 30  # seconds that its next piece may take
 LOCAL = ("127.0.0.1", "localhost", "[::1]")  # names of this machine
 SHORTEST = 16  # characters of a token
 SCOPES = {"read": frozenset({"read"}), "judge": frozenset({"read", "judge"})}
@@ -217,13 +219,20 @@ def int_of(text: str | None) -> int:
 
 
 def limited(receive: Receive) -> Receive:
-    """The same, until a body is too large, whatever its header has said."""
-    n = 0
+    """The same, until a body is too large, whatever its header has said, or its next piece too long in coming."""
+    n, whole = 0, False
 
     async def receiving() -> Message:
-        nonlocal n
-        message = await receive()
+        nonlocal n, whole
+        try:
+            async with asyncio.timeout(None if whole else SLOWEST):
+                message = await receive()
+        except TimeoutError:  # or who stalls would keep the service from stopping
+            raise HTTPException(
+                408, f"the rest of the request did not come within {SLOWEST} seconds"
+            ) from None
         n += len(message.get("body", b""))
+        whole = not message.get("more_body", False)
         if n > LARGEST:
             raise HTTPException(413, f"a request has {LARGEST:,} bytes at most: send less at a time")
         return message
