@@ -3,7 +3,8 @@
 The modules: ``filling`` has the commands that put data into a knowledge base or take it out, ``asking`` those
 that read one, ``matching`` the one that asks where records would go, ``judging`` those with which a human corrects
 it, ``questions`` the one that asks humans, ``checking`` those that say how good it is, ``exporting`` those that write
-files, ``schema`` those about attributes, ``bulk``, ``experiments`` and ``training`` those that need no knowledge base.
+files, ``serve`` the one that answers browsers, ``mcp`` the one that answers agents, ``schema`` those about attributes,
+``bulk``, ``experiments`` and ``training`` those that need no knowledge base.
 What they share: ``arguments``, ``input`` (files of data), ``columns`` (what is said of these), ``opening`` (knowledge
 bases), ``output`` (what is printed, errors) and ``progress``. What answers look like is in :mod:`partita.terminal`.
 """
@@ -24,8 +25,10 @@ from partita.cli import (
     filling,
     judging,
     matching,
+    mcp,
     questions,
     schema,
+    serve,
     training,
 )
 
@@ -76,6 +79,7 @@ PANELS = {
         judging.undo,
         judging.judgements,
     ),
+    "Open it to others": (serve.serve, mcp.mcp),
     "Check it": (checking.diagnose, checking.evaluate),
     "Take it elsewhere": (exporting.export, exporting.labels),
     "Without a knowledge base": (bulk.bulk, experiments.demo, experiments.reproduce),

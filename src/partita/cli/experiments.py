@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from partita.cli import serve as serving
+
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
@@ -61,6 +63,14 @@ def demo(
         "partita-demo.db"
     ),
     seed: Annotated[int, typer.Option(min=0, help="Points: which data to generate.")] = 0,
+    serve: Annotated[
+        bool,
+        typer.Option(
+            "--serve", help="Entities: open the knowledge base in a browser, as partita serve does."
+        ),
+    ] = False,
+    port: serving.Port = serving.PORT,
+    no_browser: serving.NoBrowser = False,
 ) -> None:
     """Turn fragments about things that share names into a knowledge base, or cluster points.
 
@@ -70,6 +80,15 @@ def demo(
 
     from partita.demo import check_writable
 
+    if serve:
+        if what is Demo.points:
+            raise typer.BadParameter("--serve goes with entities, which become a knowledge base")
+        with _failing():
+            serving.check_installed()
+            if entities_are_in(kb):  # and may have been corrected there
+                typer.echo(f"{kb} is there already.")
+                serving.run(str(kb), port=port, browser=not no_browser)
+                return
     with _writing(output):
         check_writable(output)
     if what is Demo.points:
@@ -87,6 +106,16 @@ def demo(
     typer.echo(f"Picture written to {output}")
     if what is Demo.entities:
         typer.echo(f"Knowledge base written to {kb}; try: partita search {kb} gutenberg")
+    if serve:
+        with _failing():
+            serving.run(str(kb), port=port, browser=not no_browser)
+
+
+def entities_are_in(kb: Path) -> bool:
+    """Whether the demonstration was here before."""
+    from partita.demo import entities
+
+    return entities.is_there(kb)
 
 
 def reproduce(

@@ -68,19 +68,30 @@ def make_way(path: Path) -> None:
     """Remove what an earlier demonstration has left there; ValueError if it is anything else."""
     if not path.exists():
         return
-    ids = {row["id"] for row in fragments()[0]}
-    try:
-        with partita.kb.open(path, create=False) as kb:
-            held = {id for entity in kb.entities() for id in entity.fragments}
-            untouched = held == ids and not kb.judgements()
-    except (partita.kb.StoreError, ValueError):
-        untouched = False
-    if not untouched:
+    if not is_there(path) or is_judged(path):
         raise ValueError(
             f"{path} exists and is not what a demonstration leaves: name another file, --kb FILE"
         )
     for suffix in ("", "-wal", "-shm"):
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a knowledge base has the fragments of the demonstration, whatever was judged of them."""
+    if not path.exists():
+        return False
+    ids = {row["id"] for row in fragments()[0]}
+    try:
+        with partita.kb.open(path, create=False) as kb:
+            return {id for entity in kb.entities() for id in entity.fragments} == ids
+    except (partita.kb.StoreError, ValueError):
+        return False
+
+
+def is_judged(path: Path) -> bool:
+    """Whether somebody has judged something in a knowledge base."""
+    with partita.kb.open(path, create=False) as kb:
+        return bool(kb.judgements())
 
 
 def run(path: Path, console: Console) -> Figure:

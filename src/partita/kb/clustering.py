@@ -112,6 +112,10 @@ class Clustering:
         self._saved_alpha = 0.0
         self._saved_numbers: tuple[float, ...] = ()
         self.links: dict[Any, Any] = {}  # the weakest links of entities, where they have been asked for
+        self.doubted: dict[
+            int, Any
+        ] = {}  # the particles of undecided subproblems, where they have been asked for,
+        self.doubted_at = (-1, 0.0)  # and the change and α that they were read at
 
     @property
     def numbers(self) -> Integers:

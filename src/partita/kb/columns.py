@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from partita.kb.fragments import Fragment
-from partita.kb.store.database import get
+from partita.kb.store.database import checksum_of, get
 from partita.models.records.folding import folded, words_of
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute
@@ -98,18 +98,34 @@ def comparing(model: Record) -> Readers:
 
 def comparing_in(connection: Connection) -> Readers:
     """The same for the model of a knowledge base; all is as it is written before anything is learnt."""
-    return Readers({name: comparing_from(own) for name, own in learnt_in(connection).items()})
+    return learnt_in(connection)[0]
 
 
 def readers_in(connection: Connection) -> Readers:
     """What values say to a reader: "12 kg" says something, though a model that compares numbers passes over it."""
-    return Readers({name: reader_from(own) for name, own in learnt_in(connection).items()})
+    return learnt_in(connection)[1]
 
 
-def learnt_in(connection: Connection) -> dict[str, Any]:
-    """The attributes of a knowledge base's model, as they are stored."""
-    attributes: dict[str, Any] = (get(connection, "model") or {"attributes": {}})["attributes"]
-    return attributes
+LEARNT: dict[
+    Any, tuple[Readers, Readers]
+] = {}  # of the models that were asked for last, for it takes long to read one
+MODELS = 8  # that are kept there
+
+
+def learnt_in(connection: Connection) -> tuple[Readers, Readers]:
+    """How a knowledge base's model compares values, and how it reads them; not to be changed."""
+    model = checksum_of(connection, "model")
+    found = LEARNT.get(model)
+    if found is None:
+        attributes = (get(connection, "model") or {"attributes": {}})["attributes"]
+        found = (
+            Readers({name: comparing_from(own) for name, own in attributes.items()}),
+            Readers({name: reader_from(own) for name, own in attributes.items()}),
+        )
+        if len(LEARNT) >= MODELS:
+            LEARNT.clear()
+        LEARNT[model] = found
+    return found
 
 
 def keys_of(reader: Attribute, value: Any) -> frozenset[str]:

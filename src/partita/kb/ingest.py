@@ -77,6 +77,15 @@ def add(
     return total
 
 
+def checked(session: Session, given: Any) -> list[Fragment]:
+    """See :meth:`KnowledgeBase.check`."""
+    found = list(fragments_of(given))
+    if session.is_learnt():
+        with session.asking() as (_, clustering):
+            validated(clustering.model, found)
+    return found
+
+
 def length_of(given: Any) -> int | None:
     """How many fragments there are, if that is known before they are read."""
     return len(given) if isinstance(given, Sized) and not is_table(given) else None

@@ -29,6 +29,10 @@ from partita.smc.state.constraints import constraints_from
 LONGEST = 60  # characters of what a judgement is about, in a message
 
 
+class ConflictError(ValueError):
+    """What cannot be because of what was judged, or undone, before."""
+
+
 def judge(session: Session, kind: str, a: str, b: str, user: str | None) -> int:
     """Record that a user confirms, separates or is unsure of two fragments, or entities; its number."""
     with session.changing() as journal:
@@ -68,7 +72,7 @@ def record(
     if kind == "unsure":
         return judgement
     if not are_possible(connection):
-        raise ValueError(contradiction(connection, judgement, kind, named, sides))
+        raise ConflictError(contradiction(connection, judgement, kind, named, sides))
     touched = [sorted(numbers_of(connection, chain(*sides)).values())]
     outcome, before = conditioning.judge(session.live, *rows.constraints(connection), touched, event)
     rows.remember(connection, judgement, before)
@@ -108,7 +112,7 @@ def to_undo(connection: Connection, judgement: int | None) -> Any:
     if row is None:
         raise KeyError(f"there is no judgement {judgement}")
     if row.undone_at is not None:
-        raise ValueError(f"judgement {judgement} was undone already, by {row.undone_by}")
+        raise ConflictError(f"judgement {judgement} was undone already, by {row.undone_by}")
     return row
 
 

@@ -26,6 +26,7 @@ from partita.kb.ingest import Added
 from partita.kb.labels import Taught
 from partita.kb.loading import load
 from partita.kb.queries import answers, posterior
+from partita.kb.queries.alternatives import Alternatives, Matrix, alternatives, matrix
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
@@ -33,6 +34,7 @@ from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
 from partita.kb.queries.match import Match, Matched
 from partita.kb.queries.mistakes import Mistaken, worst
 from partita.kb.queries.questions import Question, expected_wrong_pairs, questions
+from partita.kb.queries.risk import AtRisk, at_risk, foretold
 from partita.kb.queries.rows import Row, rows
 from partita.kb.queries.search import search
 from partita.kb.queries.statistics import stats
@@ -140,6 +142,13 @@ class KnowledgeBase:
                 "without bulk fragments come one after the other: leave n_jobs out, or say bulk=True"
             )
         return ingest.add(self._session, fragments, batch, progress, sweeps)
+
+    def check(self, fragments: Any) -> list[Fragment]:
+        """The fragments that :meth:`add` would take; raises what it would raise, and adds nothing.
+
+        So that they can be added a few at a time without being refused half-way.
+        """
+        return ingest.checked(self._session, fragments)
 
     def finish(
         self, *, progress: Callable[[int], object] = lambda done: None, n_jobs: int | None = None
@@ -463,6 +472,31 @@ class KnowledgeBase:
         with self._session.asking() as (_, clustering):
             return expected_wrong_pairs(clustering)
 
+    def at_risk(self, limit: int = 20) -> list[AtRisk]:
+        """The entities that most pairs of fragments are expected to be wrong in, by those that are in doubt."""
+        with self._session.asking() as (connection, clustering):
+            return at_risk(connection, clustering, whole("limit", limit, 0))
+
+    def alternatives(self, entity: str, limit: int = 10) -> Alternatives:
+        """What else an entity may be: the clusterings of its fragments, and of those they might be with.
+
+        Parameters
+        ----------
+        entity : str
+        limit : int
+            How many clusterings at most, the most probable first.
+        """
+        with self._session.asking() as (connection, clustering):
+            return alternatives(connection, clustering, entity, whole("limit", limit, 1))
+
+    def matrix(self, entity: str, limit: int = 400) -> Matrix:
+        """How probably an entity's fragments, and those they might be with, are together, two by two.
+
+        In an order in which what belongs together stands together. ``limit`` is how many fragments at most.
+        """
+        with self._session.asking() as (connection, clustering):
+            return matrix(connection, clustering, entity, whole("limit", limit, 1))
+
     def together(self, a: str | Sequence[str], b: str | Sequence[str]) -> Any:
         """The probability that two fragments are of one entity; of two lists, a matrix."""
         with self._session.asking() as (connection, clustering):
@@ -497,6 +531,15 @@ class KnowledgeBase:
         with self._session.asking() as (connection, clustering):
             return reliability(connection, clustering, truth, whole("n_bins", n_bins, 1))
 
+    def foretold(self, n_bins: int = 10) -> Calibration | None:
+        """How probable it was of what humans have judged since, in bins; None if that is not known of anything.
+
+        A judgement binds, so what counts is what the particles said before it, which are kept until it is undone or
+        everything is learnt anew. Humans are asked about what is in doubt: these are no pairs drawn at random.
+        """
+        with self._session.asking() as (connection, clustering):
+            return foretold(connection, clustering, whole("n_bins", n_bins, 1))
+
     def diagnose(self, truth: Mapping[str, Any] | None = None, *, n_records: int = 1000) -> Diagnosis:
         """How far the probabilities are to be believed, as far as the fragments themselves can tell.
 
@@ -524,6 +567,7 @@ class KnowledgeBase:
         rules: Mapping[str, str] | None = None,
         plain: bool = False,
         with_fields: bool = False,
+        entities: Sequence[str] = (),
     ) -> int:
         """Write what is known to a file; returns how many rows it has.
 
@@ -545,8 +589,20 @@ class KnowledgeBase:
             Whether golden records are only values, without how probable they are and how many fragments agree.
         with_fields : bool
             Whether clusters come with what the fragments say.
+        entities : sequence of str
+            Ids of the entities that are wanted, or whose fragments are; all of them, if there is none.
         """
         from partita.kb.queries.export import Wanted, export  # which needs DuckDB
 
-        wanted = Wanted(what, samples, rules or {}, plain, with_fields)
+        wanted = Wanted(what, samples, rules or {}, plain, with_fields, entities)
         return export(self._session, path, wanted, format)
+
+    def exported(
+        self, what: str = "entities", *, format: str = "jsonl", entities: Sequence[str] = ()
+    ) -> Iterator[dict[str, Any]]:
+        """The rows that :meth:`export` writes, one by one."""
+        from partita.kb.queries.export import Wanted, rows_of  # which needs DuckDB
+
+        wanted = Wanted(what, 100, {}, False, False, entities)
+        wanted.check()
+        return rows_of(self._session, wanted, format)

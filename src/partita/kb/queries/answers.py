@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -197,16 +197,22 @@ def properties_of(fragments: list[tuple[Any, float]]) -> dict[str, list[Value]]:
 
 def entity(connection: Connection, id: str, as_of: int | datetime | None) -> Entity:
     """See :meth:`KnowledgeBase.entity`."""
-    table, number = tables.entities, entity_number(connection, id)
     if as_of is not None:
-        return entity_then(connection, id, number, moment_of(connection, as_of))
-    row = connection.execute(select(table).where(table.c.number == number)).one()
+        return entity_then(connection, id, entity_number(connection, id), moment_of(connection, as_of))
+    row = entity_now(connection, id)
+    found = described(connection, {row.number: row.name})[0]
+    return found if row.number == entity_number(connection, id) else replace(found, merged_from=id)
+
+
+def entity_now(connection: Connection, id: str) -> Any:
+    """The row of an entity, or of the one that it was merged into; KeyError if it has no fragments any more."""
+    query = select(tables.entities)
+    row = connection.execute(query.where(tables.entities.c.number == entity_number(connection, id))).one()
     while row.merged_into is not None:
-        row = connection.execute(select(table).where(table.c.number == row.merged_into)).one()
+        row = connection.execute(query.where(tables.entities.c.number == row.merged_into)).one()
     if row.ended is not None:
         raise KeyError(f"entity {id!r} has no fragments any more, since event {row.ended}")
-    found = described(connection, {row.number: row.name})[0]
-    return found if row.number == number else Entity(**(vars(found) | {"merged_from": id}))
+    return row
 
 
 def entity_then(connection: Connection, id: str, number: int, moment: int) -> Entity:
@@ -261,14 +267,14 @@ def entity_of(connection: Connection, id: str) -> Entity:
 def surest_fragment(connection: Connection, id: str) -> str:
     """The id of the fragment that most surely is of an entity, of equal ones the earliest."""
     try:
-        found = entity(connection, id, None)
+        found = entity_now(connection, id)
     except KeyError:
         raise KeyError(no_fragment(connection, id)) from None
     fragments, members = tables.fragments, tables.members
     query = (
         select(fragments.c.id)
         .join(members, members.c.fragment == fragments.c.number)
-        .where(members.c.entity == int(found.id[1:]), members.c.until.is_(None))
+        .where(members.c.entity == found.number, members.c.until.is_(None))
         .order_by(members.c.probability.desc(), fragments.c.number)
     )
     return str(connection.scalar(query.limit(1)))

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from partita._core.typing import Floats
 from partita.kb.clustering import Clustering
 from partita.models.records.record import OTHER, Record
+from partita.models.scoring.scored import log_p_of
 
 PRIOR, KIND, REST = "prior", "attributes mentioned", "other clusterings"  # steps that are no attribute's
 NETWORK = "language model"  # what it says beyond the steps before
+MOST = 200_000  # fragments that a model is asked about before it is made anew
 
 Cluster = frozenset[int]  # of observations
 
@@ -44,11 +47,12 @@ def waterfall(
         for cluster, sign in signs
     )
     kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
-    evidence = {}
-    for name in model.numbers:
-        found = attribute_scores(clustering, name, [cluster for cluster, _ in signs])
-        if found is not None:
-            evidence[name] = float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
+    evidence = {
+        name: float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
+        for name, found in scores_of(
+            clustering, list(model.numbers), [cluster for cluster, _ in signs]
+        ).items()
+    }
     steps = {PRIOR: prior, KIND: kind} if model.rate else {PRIOR: prior}
     return steps | dict(sorted(evidence.items(), key=lambda entry: -abs(entry[1])))
 
@@ -75,17 +79,56 @@ def presence_of(clustering: Clustering, cluster: Cluster) -> float:
 
 def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster]) -> Floats | None:
     """log p of what clusters say of one attribute; None if none of them says anything."""
+    return scores_of(clustering, [name], clusters).get(name)
+
+
+def scores_of(clustering: Clustering, names: list[str], clusters: list[Cluster]) -> dict[str, Floats]:
+    """log p of what clusters say of each of some attributes; without those of which none says anything."""
     model = clustering.model
-    parts = {x: only(model, clustering.said(x), name) for cluster in clusters for x in cluster}
-    speaking = {x: part for x, part in parts.items() if part}
-    if not speaking:
-        return None
-    scores = np.zeros(len(clusters))
-    some = [k for k, cluster in enumerate(clusters) if cluster & speaking.keys()]
-    said = [[speaking[x] for x in sorted(clusters[k] & speaking.keys())] for k in some]
-    scores[some] = Record(model.attributes, 0.0, model.presence, None, model.size).log_likelihood(said)
-    scores[some] -= [model.log_size(len(part)) for part in said]
-    return scores
+    fragments = {x: clustering.said(x) for cluster in clusters for x in cluster}
+    said, places, found = [], [], {}
+    for name in names:
+        parts = {x: only(model, fragment, name) for x, fragment in fragments.items()}
+        speaking = {x: part for x, part in parts.items() if part}
+        if not speaking:
+            continue
+        found[name] = np.zeros(len(clusters))
+        for k, cluster in enumerate(clusters):
+            if cluster & speaking.keys():
+                said.append([speaking[x] for x in sorted(cluster & speaking.keys())])
+                places.append((name, k))
+    scores = attributes_alone(model).scores(said)
+    for (name, k), part, score in zip(places, said, scores.tolist(), strict=True):
+        found[name][k] = score - model.log_size(len(part))
+    return found
+
+
+class AttributesAlone:
+    """What a model says of values, whatever is mentioned; made ready once, for that takes long."""
+
+    def __init__(self, model: Record) -> None:
+        self._model = Record(model.attributes, 0.0, model.presence, None, model.size)
+        self._seen = MOST
+
+    def scores(self, clusters: list[list[dict[str, list[Any]]]]) -> Floats:
+        """log p of clusters of fragments."""
+        if not clusters:
+            return np.empty(0)
+        self._seen += sum(map(len, clusters))
+        if self._seen > MOST:  # it remembers all values that it has seen
+            self._model.check(1)
+            self._seen = 0
+        return log_p_of(self._model, [self._model.read(cluster) for cluster in clusters])
+
+
+READY: WeakKeyDictionary[Record, AttributesAlone] = WeakKeyDictionary()
+
+
+def attributes_alone(model: Record) -> AttributesAlone:
+    """A model's attributes, ready to be asked."""
+    if model not in READY:
+        READY[model] = AttributesAlone(model)
+    return READY[model]
 
 
 def mentioned(model: Record, fragment: dict[str, list[Any]]) -> set[str]:

@@ -12,11 +12,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from partita.kb.columns import readers_in
 from partita.kb.io import write
@@ -42,6 +42,7 @@ class Wanted(NamedTuple):
     rules: Mapping[str, str]
     plain: bool
     with_fields: bool
+    entities: Sequence[str] = ()  # ids of those that are wanted; all of them, if there is none
 
     def check(self) -> None:
         """Raise ValueError for what goes with another kind of export."""
@@ -52,27 +53,32 @@ class Wanted(NamedTuple):
         ):
             if given and self.what != what:
                 raise ValueError(f"{name} goes with an export of {what!r}, not of {self.what!r}")
+        if self.entities and self.what in ("ftm", "samples"):
+            raise ValueError(f"an export of {self.what!r} is of all entities: leave them out")
 
 
 def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: str | None) -> int:
     """See :meth:`KnowledgeBase.export`."""
-    what = wanted.what
+    wanted.check()
+    format = format_of(fspath(path), format)
+    return write(counted(session, rows_of(session, wanted, format)), fspath(path), format)
+
+
+def rows_of(session: Session, wanted: Wanted, format: str) -> Iterator[dict[str, Any]]:
+    """What is to be exported, row by row, as a format takes it."""
     kinds: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
-        "entities": lambda: map(answers.Entity.as_dict, entities(session)),
-        "fragments": lambda: fragments(session),
-        "golden": lambda: golden_rows(session, wanted.rules, wanted.plain),
-        "clusters": lambda: clusters(session, wanted.with_fields),
+        "entities": lambda: map(answers.Entity.as_dict, entities(session, wanted.entities)),
+        "fragments": lambda: fragments(session, wanted.entities),
+        "golden": lambda: golden_rows(session, wanted),
+        "clusters": lambda: clusters(session, wanted),
         "ftm": lambda: in_the_manner_of_ftm(session),
         "samples": lambda: drawn(session, wanted.samples),
     }
-    if what not in kinds:
-        raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
-    wanted.check()
-    format = format_of(fspath(path), format)
-    rows = kinds[what]()
-    if format in ("csv", "tsv", "xlsx") and what == "entities":
-        rows = map(flat, entities(session))
-    return write(counted(session, rows), fspath(path), format)
+    if wanted.what not in kinds:
+        raise ValueError(f"cannot export {wanted.what!r}: it must be one of {', '.join(kinds)}")
+    if format in ("csv", "tsv", "xlsx") and wanted.what == "entities":
+        return map(flat, entities(session, wanted.entities))
+    return kinds[wanted.what]()
 
 
 def in_the_manner_of_ftm(session: Session) -> Iterator[dict[str, Any]]:
@@ -83,10 +89,19 @@ def in_the_manner_of_ftm(session: Session) -> Iterator[dict[str, Any]]:
             yield follow_the_money(entity, readers)
 
 
-def entities(session: Session) -> Iterator[answers.Entity]:
-    """All entities, the largest first."""
+def entities(session: Session, ids: Sequence[str]) -> Iterator[answers.Entity]:
+    """All entities, the largest first; or some of them, in the order given."""
     with session.store.reading() as connection:
-        yield from answers.entities(connection, minimum=1, limit=None)
+        if not ids:
+            yield from answers.entities(connection, minimum=1, limit=None)
+            return
+        rows = (answers.entity_now(connection, id) for id in ids)
+        yield from answers.described(connection, {row.number: row.name for row in rows})
+
+
+def numbers_of(connection: Connection, ids: Sequence[str]) -> list[int]:
+    """The numbers of some entities, without those that are named twice."""
+    return list(dict.fromkeys(int(answers.entity_now(connection, id).number) for id in ids))
 
 
 def flat(entity: answers.Entity) -> dict[str, Any]:
@@ -99,7 +114,7 @@ def flat(entity: answers.Entity) -> dict[str, Any]:
     return row
 
 
-def fragments(session: Session) -> Iterator[dict[str, Any]]:
+def fragments(session: Session, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Each fragment with its entity, in the order they came."""
     members, known = tables.members, tables.fragments
     query = (
@@ -109,12 +124,14 @@ def fragments(session: Session) -> Iterator[dict[str, Any]]:
         .order_by(known.c.number)
     )
     with session.store.reading() as connection:
+        if ids:
+            query = query.where(members.c.entity.in_(numbers_of(connection, ids)))
         for row in connection.execute(query):
             entity = answers.entity_id(row.entity)
             yield {"fragment": row.id, "entity": entity, "probability": row.probability, "source": row.source}
 
 
-def clusters(session: Session, with_fields: bool) -> Iterator[dict[str, Any]]:
+def clusters(session: Session, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Each fragment with its cluster, in columns as Splink names them, and what it says if that is wanted."""
     members, known = tables.members, tables.fragments
     query = (
@@ -124,10 +141,12 @@ def clusters(session: Session, with_fields: bool) -> Iterator[dict[str, Any]]:
         .order_by(known.c.number)
     )
     with session.store.reading() as connection:
+        if wanted.entities:
+            query = query.where(members.c.entity.in_(numbers_of(connection, wanted.entities)))
         for row in connection.execute(query):
             found = {"unique_id": row.id, "cluster_id": answers.entity_id(row.entity)}
             found["match_probability"] = row.probability
-            if with_fields:
+            if wanted.with_fields:
                 found["source"] = row.source
                 for name, values in json.loads(row.properties).items():
                     one = values[0] if len(values) == 1 else SEPARATOR.join(map(as_text, values))
@@ -135,13 +154,14 @@ def clusters(session: Session, with_fields: bool) -> Iterator[dict[str, Any]]:
             yield found
 
 
-def golden_rows(session: Session, rules: Mapping[str, str], plain: bool) -> Iterator[dict[str, Any]]:
+def golden_rows(session: Session, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Each entity with one value an attribute, as rows of a table."""
     with session.store.reading() as connection:
         attributes = attributes_of(connection)
-        chosen, columns = rules_of(rules, attributes), columns_of(attributes)
-        for record in golden(connection, chosen):
-            yield record.as_row(columns, plain)
+        chosen, columns = rules_of(wanted.rules, attributes), columns_of(attributes)
+        some = numbers_of(connection, wanted.entities) if wanted.entities else None
+        for record in golden(connection, chosen, some):
+            yield record.as_row(columns, wanted.plain)
 
 
 def counted(session: Session, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:

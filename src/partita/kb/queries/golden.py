@@ -131,19 +131,22 @@ def columns_of(attributes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
 # ---------------------------------------------------------------------- entities
 
 
-def golden(connection: Connection, rules: Mapping[str, Rule]) -> Iterator[Golden]:
-    """All entities with one value an attribute, the largest first, of equal ones the oldest."""
+def golden(
+    connection: Connection, rules: Mapping[str, Rule], some: Sequence[int] | None = None
+) -> Iterator[Golden]:
+    """All entities with one value an attribute, the largest first, of equal ones the oldest; or some, by number."""
     entities, members, fragments = tables.entities, tables.members, tables.fragments
     readers = readers_in(connection)
     live = select(entities.c.number).where(entities.c.ended.is_(None))
-    numbers = list(connection.scalars(live.order_by(entities.c.size.desc(), entities.c.number)))
+    if some is None:
+        some = list(connection.scalars(live.order_by(entities.c.size.desc(), entities.c.number)))
     query = (
         select(members.c.entity, members.c.probability, fragments)
         .join(fragments, fragments.c.number == members.c.fragment)
         .where(members.c.until.is_(None))
     )
-    for start in range(0, len(numbers), PAGE):
-        page = numbers[start : start + PAGE]
+    for start in range(0, len(some), PAGE):
+        page = some[start : start + PAGE]
         held: dict[int, list[Any]] = {number: [] for number in page}
         for row in select_all(connection, query, members.c.entity, page):
             held[row.entity].append(row)

@@ -9,6 +9,7 @@ of the same two entities there is one.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
@@ -22,10 +23,11 @@ from sqlalchemy import Connection
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering
 from partita.kb.queries.answers import Answer, entity_id
-from partita.kb.queries.doubts import doubts, particles, wrong_pairs
+from partita.kb.queries.doubts import Particles, doubts, particles, wrong_pairs
 from partita.kb.queries.links import Link, weakest_links, wrong
 from partita.kb.store.fragments import ids_of, numbers_of
-from partita.smc.reading.particles import first_members, partitions
+from partita.smc.reading.particles import partitions
+from partita.smc.state.access import changed_since, n_changes
 
 LINKS = 3  # of so many questions one is about a link, at most, while there are doubts
 SURE = 0.99  # that the two sides of a link are together; else it is a doubt
@@ -79,12 +81,27 @@ def questions(
 
 def expected_wrong_pairs(clustering: Clustering) -> float:
     """See :meth:`KnowledgeBase.wrong_pairs`."""
-    engine, total = clustering.engine, 0.0
-    for x in first_members(engine.state).tolist():
-        found = partitions(engine.state, engine.subproblem_of(x))
+    found = in_doubt(clustering)
+    return math.fsum(wrong_pairs(of) for of in found.values())
+
+
+def in_doubt(clustering: Clustering) -> dict[int, Particles]:
+    """The particles of the subproblems that have several, by slot; only what has changed is looked at again."""
+    state, alpha = clustering.engine.state, clustering.engine.alpha
+    since, before = clustering.doubted_at
+    if alpha != before:  # which all weights depend on
+        since = -1
+        clustering.doubted = {}
+    changed, freed = changed_since(state, since)
+    for s in freed.tolist():
+        clustering.doubted.pop(s, None)
+    for s in changed.tolist():
+        found = partitions(state, s)
+        clustering.doubted.pop(s, None)
         if len(found[2]) > 1:
-            total += wrong_pairs(particles(*found))
-    return total
+            clustering.doubted[s] = particles(*found)
+    clustering.doubted_at = int(n_changes(state)), alpha
+    return clustering.doubted
 
 
 def mixed(doubts: Iterator[Asked], links: list[Asked], entity: Integers) -> Iterator[Asked]:
@@ -120,13 +137,10 @@ def asked_doubts(clustering: Clustering, known: Iterable[Pair]) -> Iterator[Aske
         if engine.subproblem_of(x) == engine.subproblem_of(y):
             passed[engine.subproblem_of(x)].append((x, y))
     waiting: list[tuple[float, int, Asked | None, Iterator[Asked]]] = []
-    for x in first_members(engine.state).tolist():
-        slot = engine.subproblem_of(x)
-        found = partitions(engine.state, slot)
-        if len(found[2]) > 1:
-            of = particles(*found)
-            # No question is worth more than all that is wrong; so most subproblems need not be looked into.
-            waiting.append((-wrong_pairs(of), x, None, doubts_of(of, passed[slot], clustering.said)))
+    for slot, of in in_doubt(clustering).items():
+        # No question is worth more than all that is wrong; so most subproblems need not be looked into.
+        more = doubts_of(of, passed[slot], clustering.said)
+        waiting.append((-wrong_pairs(of), int(of.members.min()), None, more))
     heapq.heapify(waiting)
     while waiting:
         _, x, asked, more = heapq.heappop(waiting)

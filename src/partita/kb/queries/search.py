@@ -10,7 +10,7 @@ import difflib
 import json
 import math
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -26,8 +26,33 @@ LAST = "\U0010ffff"  # the last character there is
 NEAR = 0.75  # how alike a misspelt word must be
 
 
+class Ranking(NamedTuple):
+    """The entities that a search finds, the best first."""
+
+    rows: list[Any]  # of each its number, name and size, and its fragment that matches best
+    score: dict[int, float]  # of fragments
+    words: set[str]  # that were searched for
+
+
 def search(connection: Connection, text: str, limit: int) -> list[Found]:
     """See :meth:`KnowledgeBase.search`."""
+    found = ranking(connection, text)
+    best = found.rows[:limit]
+    said = values_with(connection, [row.fragment for row in best], found.words)
+    return [
+        Found(
+            id=str(entity_id(row.number)),
+            name=row.name,
+            size=row.size,
+            score=round(found.score[row.fragment], 3),
+            matches=said[row.fragment],
+        )
+        for row in best
+    ]
+
+
+def ranking(connection: Connection, text: str) -> Ranking:
+    """All entities that a search finds; ValueError if it has no word."""
     wanted = [word[:LONGEST] for word in dict.fromkeys(words_of(text)) if word != NOTHING]
     if not wanted:
         raise ValueError(f"there is nothing to search for in {text!r}")
@@ -38,7 +63,7 @@ def search(connection: Connection, text: str, limit: int) -> list[Found]:
             worth = math.log1p(n / len(fragments)) * (1.0 if found == word else 0.6)
             for fragment in fragments:
                 score[fragment] += worth
-    return ranked(connection, score, set(wanted), limit)
+    return Ranking(ranked(connection, score), score, set(wanted))
 
 
 def matches(connection: Connection, word: str) -> dict[str, list[int]]:
@@ -61,8 +86,8 @@ def matches(connection: Connection, word: str) -> dict[str, list[int]]:
     return found
 
 
-def ranked(connection: Connection, score: dict[int, float], wanted: set[str], limit: int) -> list[Found]:
-    """The entities of fragments that match, the best first."""
+def ranked(connection: Connection, score: dict[int, float]) -> list[Any]:
+    """The entities of fragments that match, the best first, each by its best fragment."""
     members, entities = tables.members, tables.entities
     query = (
         select(members.c.fragment, entities.c.number, entities.c.name, entities.c.size)
@@ -74,18 +99,7 @@ def ranked(connection: Connection, score: dict[int, float], wanted: set[str], li
     for row in rows:
         if row.number not in best or score[row.fragment] > score[best[row.number].fragment]:
             best[row.number] = row
-    order = sorted(best.values(), key=lambda row: (-score[row.fragment], -row.size, row.number))[:limit]
-    said = values_with(connection, [row.fragment for row in order], wanted)
-    return [
-        Found(
-            id=str(entity_id(row.number)),
-            name=row.name,
-            size=row.size,
-            score=round(score[row.fragment], 3),
-            matches=said[row.fragment],
-        )
-        for row in order
-    ]
+    return sorted(best.values(), key=lambda row: (-score[row.fragment], -row.size, row.number))
 
 
 def values_with(connection: Connection, fragments: list[int], wanted: set[str]) -> dict[int, list[str]]:

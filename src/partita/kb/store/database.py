@@ -8,6 +8,7 @@ Pieces of the sampler's state carry checksums.
 from __future__ import annotations
 
 import json
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,7 @@ class Store:
 
     def __init__(self, target: str | PathLike[str], create: bool = True) -> None:
         self.name = fspath(target)
+        self._held = threading.local()  # the connection that each thread has in one_moment, if it is in it
         url = url_of(self.name)
         if url.password:
             self.name = url.render_as_string()  # which hides it
@@ -81,7 +83,11 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one moment."""
+        """A connection that sees one moment; within :meth:`one_moment` the same for all."""
+        held: Connection | None = getattr(self._held, "connection", None)
+        if held is not None:
+            yield held
+            return
         with self._speaking(), self._engine.connect() as connection:
             if not self.is_sqlite:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -89,8 +95,20 @@ class Store:
                 yield connection
 
     @contextmanager
+    def one_moment(self) -> Iterator[None]:
+        """Have all that this thread reads within see one moment, whatever asks for it; until it changes something."""
+        with self.reading() as connection:
+            before, self._held.connection = getattr(self._held, "connection", None), connection
+            try:
+                yield
+            finally:
+                if self._held.connection is connection:  # else a change has ended the moment already
+                    self._held.connection = before
+
+    @contextmanager
     def writing(self, locked: bool = True) -> Iterator[Connection]:
         """A transaction, alone in its writing; rolled back if anything is raised in it."""
+        self._held.connection = None  # what is read after a change must see it
         with (
             self._speaking(),
             self._engine.connect() as connection,
@@ -220,10 +238,15 @@ def to_version_2(connection: Connection) -> None:
 
 
 def to_version_3(connection: Connection) -> None:
-    """Fragments say values by number; those that are there are read as they were, until the model is learnt anew."""
+    """Fragments say values by number, and events are found by the other entity and by the fragment that caused them.
+
+    Fragments that are there are read as they were, until the model is learnt anew.
+    """
     kind = "BLOB" if connection.dialect.name == "sqlite" else "BYTEA"
     connection.execute(text(f"ALTER TABLE fragments ADD COLUMN value_numbers {kind}"))
     tables.metadata.create_all(connection, [tables.vocabulary])
+    for index in tables.events.indexes:
+        index.create(connection, checkfirst=True)
 
 
 MIGRATIONS = {1: to_version_2, 2: to_version_3}  # from a version of the tables to the next
@@ -253,6 +276,9 @@ def prepare(connection: Connection) -> None:
 
 
 PIECE = select(about.c.body, about.c.checksum).where(about.c.name == bindparam("which"))
+PIECE_BY_SIZE = select(about.c.name, func.length(about.c.body), about.c.checksum).where(
+    about.c.name == bindparam("which")
+)
 NEW_PIECE = update(about).where(about.c.name == bindparam("which"))
 
 
@@ -271,6 +297,12 @@ def get(connection: Connection, name: str, default: Any = None) -> Any:
         check(body, kept, f"its {name}")
         return json.loads(zlib.decompress(body).decode("utf-8", "surrogatepass"))
     return default
+
+
+def checksum_of(connection: Connection, name: str) -> tuple[Any, ...]:
+    """What tells whether something that is kept is the same as before, without reading it."""
+    found = [row[1:] for row in fetch(connection, PIECE_BY_SIZE, which=name)]
+    return (str(connection.engine.url), name, *found)
 
 
 def checksum(body: bytes, *others: int) -> int:

@@ -114,6 +114,8 @@ events = Table(
     Column("detail", Text),
 )
 Index("events_of_entity", events.c.entity)
+Index("events_of_other", events.c.other)
+Index("events_of_fragment", events.c.fragment)
 
 judgements = Table(
     "judgements",

@@ -1,0 +1,60 @@
+// What became of an entity, event by event: how many fragments it had, and what it was at any moment.
+
+import { html, useState } from "./html.js";
+import { EventLine } from "./parts.js";
+import { count, eventPieces, fragments, inWords } from "./words.js";
+
+const SHOWN = 6; // events that are listed at once, the latest first
+const MOST = 400; // steps that are drawn
+
+export function Past({ entity, moment, setMoment }) {
+  const [all, setAll] = useState(false);
+  const events = entity.events || [];
+  if (!events.length) return "";
+  const sizes = sizesOf(entity.id, events);
+  const at = moment === null ? events.length - 1 : Math.max(0, events.findLastIndex((event) => event.number <= Number(moment)));
+  const go = (k) => setMoment(k >= events.length - 1 ? null : String(events[k].number));
+  const listed = all ? [...events].reverse() : events.slice(-SHOWN).reverse();
+  return html`<section aria-labelledby="past" class="past"><h2 id="past">What became of it</h2>
+    <${Chart} sizes=${sizes} events=${events} at=${at} />
+    ${events.length > 1 && html`<label class="slider"><span class="unseen">As of event</span>
+      <input type="range" min="0" max=${events.length - 1} value=${at} onInput=${(e) => go(Number(e.target.value))}
+        aria-valuetext=${`after event ${events[at].number}: ${inWords(eventPieces(events[at]))}`} /></label>
+      <p class="slider-said"><span class="number">${count(events[at].number)}</span> ${inWords(eventPieces(events[at]))} <span class="dim">— ${fragments(sizes[at])}</span></p>`}
+    <ol class="events" reversed>${listed.map((event) => html`<${EventLine} key=${event.number} event=${event} />`)}</ol>
+    ${listed.length < events.length && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(events.length - listed.length)} earlier events</button>`}
+  </section>`;
+}
+
+// How many fragments it had after each event.
+export function sizesOf(id, events) {
+  let n = 0;
+  return events.map((event) => {
+    const moved = (event.fragments || []).length;
+    if (event.to === id) n += moved;
+    if (event.from === id) n -= moved;
+    return n;
+  });
+}
+
+// Steps, with a mark where it was merged or split: a change of mind.
+function Chart({ sizes, events, at }) {
+  const every = Math.ceil(sizes.length / MOST);
+  const kept = sizes.map((size, k) => [size, k]).filter(([, k]) => k % every === 0 || k === sizes.length - 1);
+  const most = Math.max(...sizes, 1), n = Math.max(sizes.length - 1, 1);
+  const x = (k) => `${1 + (98 * k) / n}%`, y = (size) => `${90 - (78 * size) / most}%`;
+  const lines = kept.slice(1).flatMap(([size, k], i) => {
+    const [before, from] = kept[i];
+    return [
+      html`<line x1=${x(from)} x2=${x(k)} y1=${y(before)} y2=${y(before)} />`,
+      before === size ? "" : html`<line x1=${x(k)} x2=${x(k)} y1=${y(before)} y2=${y(size)} class=${size < before ? "less" : ""} />`,
+    ];
+  });
+  const minds = events.flatMap((event, k) => (["merged", "split"].includes(event.kind) ? [[event, k]] : [])).slice(-MOST);
+  return html`<svg class="chart" role="img" aria-label=${`From ${fragments(sizes[0])} to ${fragments(sizes[sizes.length - 1])} in ${count(events.length)} events`}>
+    <line class="ground" x1="0" x2="100%" y1="90%" y2="90%" />${lines}
+    ${minds.map(([event, k]) => html`<circle class=${event.kind} cx=${x(k)} cy=${y(sizes[k])} r="4"><title>${inWords(eventPieces(event))}</title></circle>`)}
+    <line class="here" x1=${x(at)} x2=${x(at)} y1="0" y2="100%" />
+    <circle class="here" cx=${x(at)} cy=${y(sizes[at])} r="3.5" />
+  </svg>`;
+}
