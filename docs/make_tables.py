@@ -147,8 +147,8 @@ def entity_resolution() -> str:
         said = "constants were chosen on these" if half == "tuning" else "nothing was chosen on these"
         parts.append(f"**The {half} half**: {said}.\n\n" + grid(heads, [*rows, ["*mean*", "", *shown]]))
     legend = (
-        "\n\nB-cubed F1, the mean over records. A star marks methods whose settings were chosen with the truth, as no user "
-        "could; Partita sees no label and has nothing set by hand. Splink has the settings of its own demonstrations."
+        "\n\nB-cubed F1, the mean over records. A star marks methods whose settings were chosen with the truth, as no "
+        "user could; Partita sees no label and has nothing set by hand. Splink has the settings of its own demonstrations."
     )
     return "\n\n".join(parts) + legend + command(read("entity_resolution"))
 
@@ -220,7 +220,8 @@ def calibration_in_words() -> str:
     worst = ", ".join(f"{name} ({share(sets[name]['own'], 2)})" for name in bad) or "none"
     sure = ", ".join(f"{name} ({share(sets[name]['sure'], 2)})" for name in wrong) or "none"
     return (
-        f"On {len(good)} of {len(sets)} sets the calibration error is at most .05. It is above .1 on {len(bad)}: {worst}.\n\n"
+        f"On {len(good)} of {len(sets)} sets the calibration error is at most .05. It is above .1 on {len(bad)}: "
+        f"{worst}.\n\n"
         f"Of the pairs that are held for certain (above .99) fewer than nine in ten are true on {len(wrong)}: {sure}."
     )
 
@@ -481,7 +482,7 @@ EXPERIMENTS = {
     ),
     "circles_diffusion": (
         "Circles, with the diffusion model",
-        "partita reproduce circles --data circles306.csv --methods split,smc,greedy,refined --particles 100 --orders 30",
+        "partita reproduce circles --data circles306.csv --methods split,smc,greedy,refined --particles 100",
     ),
     "kb50": ("Fragments of 50 entities, with records", "partita reproduce kb --data kb50/fragments.jsonl"),
     "kb50_jsonlm": (
