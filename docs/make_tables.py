@@ -148,7 +148,8 @@ def entity_resolution() -> str:
         parts.append(f"**The {half} half**: {said}.\n\n" + grid(heads, [*rows, ["*mean*", "", *shown]]))
     legend = (
         "\n\nB-cubed F1, the mean over records. A star marks methods whose settings were chosen with the truth, as no "
-        "user could; Partita sees no label and has nothing set by hand. Splink has the settings of its own demonstrations."
+        "user could; Partita sees no label and has nothing set by hand. Splink has the settings of its own "
+        "demonstrations."
     )
     return "\n\n".join(parts) + legend + command(read("entity_resolution"))
 
