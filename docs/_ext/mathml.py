@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math import MathError, wrap_math_code
+from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+STRETCHED = re.compile(r"<mo>([{}|])</mo>")  # which browsers would draw as high as all that is beside them
 logger = logging.getLogger(__name__)
 
 
 def drawn(node: nodes.Element, display: bool) -> str:
     """The MathML of a formula; what cannot be drawn is a warning, and shown as it was written."""
     text = node.astext()
-    code = wrap_math_code(text, as_block=True) if display else text
+    code = rf"\begin{{align*}}{text}\end{{align*}}" if r"\\" in text and r"\begin" not in text else text
     try:
-        return tex2mathml(code, as_block=display)
+        return STRETCHED.sub(r'<mo stretchy="false">\1</mo>', tex2mathml(code, as_block=display))
     except MathError as error:
         logger.warning("formula %r: %s", text, error, location=node)
         return f"<code>{text}</code>"
