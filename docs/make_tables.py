@@ -261,6 +261,27 @@ def latency() -> str:
 
 
 @table
+def splink() -> str:
+    """Beside Splink, where it has demonstrations."""
+    sets = {name: of for name, of in read("entity_resolution")["sets"].items() if "Splink" in of["methods"]}
+    heads = (
+        "set",
+        "F1: Partita",
+        "Splink",
+        "calibration error: Partita",
+        "Splink",
+        "CPU seconds: Partita",
+        "Splink",
+    )
+    rows = []
+    for name, of in sets.items():
+        ours, theirs = best(of), of["methods"]["Splink"]
+        figures = [share(one[key]) for key in ("f1", "own") for one in (ours, theirs)]
+        rows.append([name, *figures, *(number(one["cpu_seconds"]) for one in (ours, theirs))])
+    return grid(heads, rows) + "\n\nB-cubed F1, the mean over records." + command(read("entity_resolution"))
+
+
+@table
 def answers() -> str:
     """What questions teach."""
     found = read("answers")
