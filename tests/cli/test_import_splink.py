@@ -211,6 +211,7 @@ def test_from_settings_to_entities(tmp_path):
     assert "person_name" in done.stdout
     built = invoke("build", data, "-o", kb, "--schema", schema, "--id", "unique_id")
     assert built.exit_code == 0, built.output
+    assert "is new" not in built.output  # what the schema ignores
     shown = json.loads(invoke("show", kb, "3", "--json").stdout)
     assert shown["properties"]["other"] == ["anything3"]  # kept, and no evidence
     explained = json.loads(invoke("explain", kb, "0", "1", "--json").stdout)
