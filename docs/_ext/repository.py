@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
     "results/RESULTS.md": "results/in-full",
     "results/EVIDENCE.md": "results/evidence",
 }
