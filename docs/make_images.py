@@ -1,9 +1,13 @@
-"""Draw the pictures of the README and of how-it-works.md: ``python docs/make_images.py``."""
+"""Draw the pictures of the README and the pages: ``python docs/make_images.py``.
+
+Those of pages are what a block of Python with ``<!-- picture: images/NAME.png -->`` above it leaves in ``ax``.
+"""
 
 from __future__ import annotations
 
 import io
 import math
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +23,8 @@ from partita.demo import entities, points
 from partita.plots import FAINT, GREY, INK, PALETTE
 
 IMAGES = Path(__file__).parent / "images"
+PAGES = ("start/sampler.md", "start/probabilities.md")
+BLOCK = re.compile(r"^(?:<!-- picture: images/([\w-]+)\.png -->\n)?```python\n(.*?)^```$", re.M | re.S)
 
 
 def particles() -> Figure:
@@ -132,6 +138,19 @@ def tidy(ax: Axes) -> None:
     ax.yaxis.label.set_color(INK)
 
 
+def of_page(page: str) -> Iterator[tuple[str, Figure]]:
+    """The pictures that a page draws."""
+    namespace: dict[str, object] = {}
+    for name, block in BLOCK.findall((IMAGES.parent / page).read_text(encoding="utf-8")):
+        exec(compile(block, page, "exec"), namespace)
+        if name:
+            ax = namespace["ax"]
+            assert isinstance(ax, Axes), f"{page}: nothing was drawn for {name}"
+            figure = ax.figure
+            assert isinstance(figure, Figure)
+            yield name, figure
+
+
 def main() -> None:
     """Draw them all."""
     with tempfile.TemporaryDirectory() as folder:
@@ -144,6 +163,8 @@ def main() -> None:
         "uncertainty": uncertainty(),
         "change-of-mind": change_of_mind(),
     }
+    for page in PAGES:
+        figures |= dict(of_page(page))
     IMAGES.mkdir(exist_ok=True)
     for name, figure in figures.items():
         figure.savefig(IMAGES / f"{name}.png", dpi=90)

@@ -11,9 +11,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-PAGES = ("knowledge-base.md", "daily-files.md", "diagnose.md", "looking.md", "questions.md")
+PAGES = (
+    "knowledge-base.md",
+    "daily-files.md",
+    "diagnose.md",
+    "looking.md",
+    "questions.md",
+    "coming-from/splink.md",
+)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-DATA = re.compile(r"^(?:cat > [\w-]+\.csv|python -) <<'END'\n.*?^END$", re.M | re.S)  # what makes the data
+DATA = re.compile(
+    r"^(?:cat > [\w-]+\.(?:csv|json)|python -) <<'END'\n.*?^END$", re.M | re.S
+)  # what makes the data
 START = (
     f"partita() {{ '{sys.executable}' -c 'from partita.cli import app; app(prog_name=\"partita\")' \"$@\"; }}\n"
     f"python() {{ '{sys.executable}' \"$@\"; }}"
@@ -48,4 +57,4 @@ def rewrite(path: Path) -> None:
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PAGES:
-        rewrite(Path(__file__).with_name(name))
+        rewrite(Path(__file__).parent / name)

@@ -4,7 +4,8 @@ The modules: ``filling`` has the commands that put data into a knowledge base or
 that read one, ``matching`` the one that asks where records would go, ``judging`` those with which a human corrects
 it, ``questions`` the one that asks humans, ``checking`` those that say how good it is, ``exporting`` those that write
 files, ``serve`` the one that answers browsers, ``mcp`` the one that answers agents, ``schema`` those about attributes,
-``bulk``, ``experiments`` and ``training`` those that need no knowledge base.
+``importing`` the one that takes over what another tool was told, ``bulk``, ``experiments`` and ``training`` those that
+need no knowledge base.
 What they share: ``arguments``, ``input`` (files of data), ``columns`` (what is said of these), ``opening`` (knowledge
 bases), ``output`` (what is printed, errors) and ``progress``. What answers look like is in :mod:`partita.terminal`.
 """
@@ -23,6 +24,7 @@ from partita.cli import (
     experiments,
     exporting,
     filling,
+    importing,
     judging,
     matching,
     mcp,
@@ -60,6 +62,7 @@ PANELS = {
         filling.remove,
         filling.refine,
         filling.relearn,
+        importing.import_splink,
     ),
     "Ask it": (
         asking.entities,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ class Watch:
     ) -> None:
         from partita.kb.columns import Nothings, comparing
 
-        self._reader = reader
+        self._base, self._reader = base, reader
         self._remarks: list[dict[str, str]] = []
         if base.settings["learnt_from"]:
             first = list(islice(found, 1))
@@ -62,7 +63,7 @@ class Watch:
             note(f"Note: {said}. What was written is kept; partita schema edit changes what counts.")
         for name in sorted(self._reader.unseen):
             note(f"Note: no row has a column {name!r} to ignore.")
-        for name in sorted(self._new):
+        for name in sorted(self._new) if self._new and not ignores_others(self._base.schema) else ():
             note(
                 f"Note: the column {name!r} is new: it says little until partita relearn learns what to make of it."
             )
@@ -73,6 +74,12 @@ class Watch:
             )
         found: dict[str, Any] = {name: dict(counts) for name, counts in self._nothings.counts.items()}
         return {"missing": found, "remarks": self._remarks}
+
+
+def ignores_others(schema: str) -> bool:
+    """Whether a schema ignores all attributes that it does not name."""
+    others = tomllib.loads(schema).get("attributes", {}).get("*", {})
+    return bool(others.get("kind") == "ignore")
 
 
 def looked_at(

@@ -34,8 +34,8 @@ class Pairwise(NamedTuple):
 def bcubed(labels_true: ArrayLike, labels_pred: ArrayLike) -> BCubed:
     """Compare two clusterings item by item.
 
-    For an item in true cluster L and predicted cluster C, precision is |C ∩ L| / |C|, recall is
-    |C ∩ L| / |L|, and F1 is their harmonic mean. Each is averaged over the items. Hence the F1 returned is
+    For an item in true cluster L and predicted cluster C, precision is ``|C ∩ L| / |C|``, recall is
+    ``|C ∩ L| / |L|``, and F1 is their harmonic mean. Each is averaged over the items. Hence the F1 returned is
     *the mean of the items' F1*, as the paper reports it, and not the harmonic mean of the precision and
     recall returned beside it.
 

@@ -89,7 +89,7 @@ class Offline(Clusterer):
     _log_density: float
 
     def log_density(self) -> float:
-        """Score of ``labels_``: Σ_c [log α + lgamma(|c|) + log p(c)] (paper, eq. 3)."""
+        """Score of ``labels_``: ``Σ_c [log α + lgamma(|c|) + log p(c)]`` (paper, eq. 3)."""
         if not hasattr(self, "_log_density"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit with data first")
         return self._log_density

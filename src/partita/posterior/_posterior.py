@@ -107,7 +107,7 @@ class Posterior:
         )
 
     def log_density(self) -> float:
-        """Score of the best clustering: Σ over its clusters of log α + lgamma(|c|) + log p(c).
+        """Score of the best clustering: Σ over its clusters of ``log α + lgamma(|c|) + log p(c)``.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Posterior:
         """How unsure it is where each observation belongs, in nats.
 
         With C(x) the cluster of x in a particle, and M_k the clusters of the best clustering, a companion of
-        x drawn at random lies in M_k with probability
+        x drawn at random lies in M_k with probability::
 
             q_x(k) = Σ_particles w · |(C(x) ∖ x) ∩ M_k| / |C(x) ∖ x|,      q_x(alone) = Σ_{C(x) = {x}} w.
 
