@@ -64,7 +64,7 @@ def shown(page: Page, url: str, ready: str) -> Page:
 def keep(page: Page, name: str, height: int | None = None) -> None:
     """A picture of what is shown, of a few colours."""
     if height is not None:
-        page.set_viewport_size({**SIZE, "height": height})
+        page.set_viewport_size({"width": SIZE["width"], "height": height})
         page.wait_for_timeout(300)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     made = picture.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)

@@ -25,6 +25,13 @@ def test_import_pulls_in_nothing_heavy():
     assert own == {"partita.models", "partita.models.registry"}  # which know where learning is to be found
 
 
+def test_the_command_line_starts_without_a_web_server():
+    code = "import json, sys, partita.cli, partita.kb; print(json.dumps(sorted(sys.modules)))"
+    loaded = in_a_fresh_interpreter(code)
+    assert "partita.cli.serve" in loaded
+    assert not {"fastapi", "starlette", "uvicorn", "pydantic", "mcp", "httpx", "partita.serve"} & set(loaded)
+
+
 def test_import_is_fast():
     code = (
         "import json, time; start = time.perf_counter(); import partita; "

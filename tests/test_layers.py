@@ -8,7 +8,7 @@ import grimp
 
 from tests.helpers.files import ROOT
 
-TOP = {"cli", "demo", "experiments"}  # these use the library as anybody does
+TOP = {"cli", "demo", "experiments", "serve"}  # these use the library as anybody does
 
 
 def test_no_layer_imports_one_above_it():
@@ -40,6 +40,7 @@ def test_the_layers_are_those_of_the_design():
         ("learning", "kb"),
         ("learning", "neural"),
         ("neural", "kb"),
+        *(("serve", name) for name in TOP - {"serve"}),
         *(("kb", name) for name in TOP),
     ]:
         assert depth[lower] > depth[upper], (lower, upper)

@@ -107,6 +107,9 @@ def test_alternatives_and_the_matrix_are_those_of_the_library(visit, shared):
     page.wait_for_selector(".alternatives li")
     assert page.locator(".alternatives li").count() > 1
     page.wait_for_selector(".matrix canvas")
+    page.locator(".alternatives li").get_by_role("button", name="Choose").first.click()
+    chosen = page.locator(".rows tr.chosen").count()
+    assert f"{chosen} of" in page.locator(".mend").inner_text()
     row = page.locator(".doubtful tbody tr").first
     one, other, p = (text.strip() for text in row.locator("td").all_inner_texts()[:3])
     assert abs(shared.desk.kb.together(one, other) - float(p.strip().rstrip(" %")) / 100) < 0.006
@@ -189,6 +192,42 @@ def test_the_feed_shows_what_another_process_does(visit, own):
     )
     subprocess.run([sys.executable, "-c", code, str(own.path)], check=True)
     page.wait_for_selector(".event.fresh >> text=from-elsewhere")
+
+
+def test_the_feed_goes_on_where_it_was_cut_off(visit, own):
+    page = visit(f"{own.url}/#/events", allowed=["ERR_"])
+    page.wait_for_selector(".live.on")
+    seen = page.locator(".event").count()
+    page.evaluate(
+        """() => {  // what a browser does to a tab that is out of sight
+            Object.defineProperty(document, 'hidden', {value: true, configurable: true});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    page.wait_for_selector(".live.off")
+    first, second = (one.id for one in own.desk.kb.entities(limit=2))
+    own.desk.kb.unsure(first, second)
+    own.desk.kb.undo()
+    assert page.locator(".event").count() == seen
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, 'hidden', {value: false, configurable: true});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+    )
+    until(page, f"document.querySelectorAll('.event').length === {seen + 2}")
+
+
+def test_messages_are_read_however_they_are_cut(visit, shared):
+    page = visit(f"{shared.url}/#/honesty")
+    stream = "retry: 1000\n: hello\n\nid: 7\r\ndata: {}\r\n\r\n: still here\n\nid: 8\ndata: a\ndata: b\n\nid: 9\ndata:"
+    read = """([text, size]) => import('./live.js').then(live => {
+        const found = [], take = live.parser((id, data) => found.push([id, data]));
+        for (let k = 0; k < text.length; k += size) take(text.slice(k, k + size));
+        return found;
+    })"""
+    for size in (1, 2, 3, 7, 1000):
+        assert page.evaluate(read, [stream, size]) == [["7", "{}"], ["8", "a\nb"]], size
 
 
 def test_with_a_token(visit, doubts, tmp_path):

@@ -5,7 +5,7 @@
 
 import { part } from "./api.js";
 import { html, useState } from "./html.js";
-import { Bar, Failed, Loading, useAnswer } from "./parts.js";
+import { Bar, Failed, Loading, useAnswer, whyLink } from "./parts.js";
 import { count, fragments, listed, percent, safe } from "./words.js";
 
 const COLOURS = 8; // that the stylesheet has: k0, k1, …
@@ -13,14 +13,15 @@ const GAP = 0.5; // cells, between clusters of the best clustering
 const TOLD = 4; // changes that are told in words
 const SHOWN = 6; // clusterings that are shown at once
 
-export function Alternatives({ entity, again }) {
-  const { answer, error, loading } = useAnswer(`entities/${part(entity.id)}/alternatives`, { limit: 10 }, again);
+// `choose` is told the fragments of this entity that go elsewhere in a clustering, to be split off if one likes.
+export function Alternatives({ entity, again, choose }) {
+  const { answer, error } = useAnswer(`entities/${part(entity.id)}/alternatives`, { limit: 10 }, again);
   return html`<section aria-labelledby="alternatives"><h2 id="alternatives">What else it may be</h2>
     ${error ? html`<${Failed} error=${error} what="The alternatives" />` : !answer ? html`<${Loading} />`
-      : html`<${Clusterings} entity=${entity} answer=${answer} loading=${loading} />`}</section>`;
+      : html`<${Clusterings} entity=${entity} answer=${answer} choose=${choose} />`}</section>`;
 }
 
-function Clusterings({ entity, answer }) {
+function Clusterings({ entity, answer, choose }) {
   const [all, setAll] = useState(false);
   const [best, ...others] = answer.clusterings;
   if (!best) return html`<p class="dim">Nothing is known of it.</p>`;
@@ -44,11 +45,21 @@ function Clusterings({ entity, answer }) {
         <div class="alternative-odds"><${Bar} p=${one.probability} /><span class="number">${percent(one.probability)}</span>
           <span class="dim">${k ? "otherwise" : "as it is"}</span></div>
         <${Strip} at=${at} colour=${colour} mine=${mine} moved=${moved} label=${`${one.clusters.length} entities of ${count(n)} fragments`} />
-        <p class="alternative-said">${k ? whereTo(moved, colour, groups) : asItIs(groups)}</p>
+        <p class="alternative-said">${k ? whereTo(moved, colour, groups) : asItIs(groups)}
+          ${k > 0 && html` <${Doing} moved=${moved} mine=${mine} groups=${groups} choose=${choose} />`}</p>
       </li>`)}
     </ol>
     ${told.length < answer.clusterings.length && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(answer.clusterings.length - told.length)} more</button>`}
     ${answer.other >= 0.005 && html`<p class="dim">${percent(answer.other)} is of others, less probable each.</p>`}`;
+}
+
+// To see why, of a fragment that goes and one that stays; and to choose those that go.
+function Doing({ moved, mine, groups, choose }) {
+  const going = moved.filter((id) => mine.has(id));
+  const one = going[0] ?? moved[0];
+  const left = groups.find((group) => group.includes(one)).find((id) => !moved.includes(id));
+  return html`${left && html`<a href=${whyLink(one, left)}>Why</a>`}
+    ${going.length > 0 && going.length < mine.size && html` <button class="plain" type="button" onClick=${() => choose(going)}>Choose ${going.length > 1 ? "these" : "it"}</button>`}`;
 }
 
 // The clusters of the best clustering, those first that this entity is made of.

@@ -41,6 +41,10 @@ export function EntityView({ id, query }) {
   useEffect(() => {
     if (now.answer) document.title = `${safe(now.answer.name) || now.answer.id} · Partita`;
   }, [now.answer]);
+  const choose = (ids) => {
+    setChosen(new Set(ids));
+    document.getElementById("rows").scrollIntoView({ block: "start" });
+  };
   if (now.error && !now.answer) return html`<h1>${safe(id)}</h1><${Failed} error=${now.error} what=${safe(id)} />`;
   if (!now.answer) return html`<h1>${safe(id)}</h1><${Loading} />`;
   const entity = now.answer;
@@ -55,7 +59,7 @@ export function EntityView({ id, query }) {
       <div class="columns">
         <section aria-labelledby="said"><h2 id="said">What is said of it</h2><${Said} entity=${shown} /></section>
         <${Past} entity=${entity} moment=${moment} setMoment=${setMoment} />
-        ${moment === null && html`<${Alternatives} entity=${entity} again=${again} />`}
+        ${moment === null && html`<${Alternatives} entity=${entity} again=${again} choose=${choose} />`}
       </div>
       <div>
         ${moment === null ? html`<section aria-labelledby="rows"><h2 id="rows">Fragments</h2>
