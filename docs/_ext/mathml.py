@@ -11,7 +11,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-STRETCHED = re.compile(r"<mo>([{}|])</mo>")  # which browsers would draw as high as all that is beside them
+STRETCHED = re.compile(r"<mo>([{}|‖∥])</mo>")  # which browsers would draw as high as all that is beside them
 logger = logging.getLogger(__name__)
 
 
