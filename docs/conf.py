@@ -29,7 +29,7 @@ extensions = [
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "_static", "**/_*.md"]
-needs_sphinx = "7.4"
+needs_sphinx = "9.0"
 nitpicky = False
 autosummary_generate = False
 
@@ -37,7 +37,6 @@ autosummary_generate = False
 
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 4
-myst_links_external_new_tab = False
 
 # ---------------------------------------------------------------------- docstrings
 

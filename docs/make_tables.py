@@ -35,9 +35,9 @@ TUNING = (  # the sets on which constants were chosen; benchmarks/entity_sets.py
 )
 ABOUT = {  # what a record of the set is
     "kb50": "a few facts about a person, place or work, many of whom share a name",
-    "kb200": "the same, four times as many entities",
-    "kb1k": "the same, a thousand entities",
-    "kb5k": "the same, five thousand entities",
+    "kb200": "as in kb50, of two hundred entities",
+    "kb1k": "as in kb50, of a thousand entities",
+    "kb5k": "as in kb50, of five thousand entities",
     "geo1k": "a few facts about a place",
     "fewrel_conf1": "what a sentence of an encyclopedia says of somebody; most are said of once",
     "webnlg_conf2": "facts about an entity, which people wrote sentences about; many of each entity",
@@ -45,7 +45,7 @@ ABOUT = {  # what a record of the set is
     "names200_wikidata": "one name or alias of an entity",
     "cora": "a citation of a paper in computer science",
     "rldata500": "a person with typing errors, generated",
-    "rldata10000": "the same, twenty times as many",
+    "rldata10000": "as in rldata500, twenty times as many",
     "febrl3": "a person with an address and errors, generated",
     "fake1000": "a person with few columns and errors, generated",
     "historical50k": "a person of the past, with errors put in",
@@ -102,6 +102,12 @@ def mean(figures: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
+def mean_of_sets(figures: Sequence[float | None]) -> str:
+    """Their mean, and of how many it is, if some are not known."""
+    known = sum(figure is not None for figure in figures)
+    return share(mean(figures)) + (f" ({known})" if 0 < known < len(figures) else "")
+
+
 def command(*found: dict[str, Any], also: str = "") -> str:
     """Where figures came from."""
     commands = " and ".join(dict.fromkeys(f"`{one['command']}`" for one in found))
@@ -142,14 +148,13 @@ def entity_resolution() -> str:
             [name, number(of["records"]), *(share(f1(of, method)) for method in methods)]
             for name, of in sorted(sets.items(), key=lambda item: -best(item[1])["f1"])
         ]
-        means = [share(mean(f1(of, method) for of in sets.values())) for method in methods]
-        shown = [*means[:3], "", *means[4:]]  # Splink was run on few sets
+        means = [mean_of_sets([f1(of, method) for of in sets.values()]) for method in methods]
         said = "constants were chosen on these" if half == "tuning" else "nothing was chosen on these"
-        parts.append(f"**The {half} half**: {said}.\n\n" + grid(heads, [*rows, ["*mean*", "", *shown]]))
+        parts.append(f"**The {half} half**: {said}.\n\n" + grid(heads, [*rows, ["*mean*", "", *means]]))
     legend = (
         "\n\nB-cubed F1, the mean over records. A star marks methods whose settings were chosen with the truth, as no "
         "user could; Partita sees no label and has nothing set by hand. Splink has the settings of its own "
-        "demonstrations."
+        "demonstrations. A mean over fewer sets is followed by their number, and is not to be compared."
     )
     return "\n\n".join(parts) + legend + command(read("entity_resolution"))
 
@@ -200,7 +205,7 @@ def calibration() -> str:
         "",
         *means,
         "",
-        share(mean(ours["sure"] for ours in every)),
+        mean_of_sets([ours["sure"] for ours in every]),
         share(mean(o["f1"] for o in every)),
     ]
     return grid(heads, [*rows, last], texts=2) + command(read("entity_resolution"))

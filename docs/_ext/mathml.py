@@ -11,13 +11,15 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-STRETCHED = re.compile(r"<mo>([{}|])</mo>")  # which browsers would draw as high as all that is beside them
+STRETCHED = re.compile(r"<mo>([{}|‖∥])</mo>")  # which browsers would draw as high as all that is beside them
+ACCENTED = re.compile(r"(\{?\\(?:tilde|hat|bar)\s*\{?\w\}?\}?)_")  # else docutils puts the subscript below
 logger = logging.getLogger(__name__)
 
 
 def drawn(node: nodes.Element, display: bool) -> str:
     """The MathML of a formula; what cannot be drawn is a warning, and shown as it was written."""
     text = node.astext()
+    text = ACCENTED.sub(r"\1{}_", text)
     code = rf"\begin{{align*}}{text}\end{{align*}}" if r"\\" in text and r"\begin" not in text else text
     try:
         return STRETCHED.sub(r'<mo stretchy="false">\1</mo>', tex2mathml(code, as_block=display))

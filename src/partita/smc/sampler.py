@@ -59,7 +59,8 @@ class SplitSMC(Clusterer):
         How many observations of the subproblem just changed to take out and observe again after each new
         one. Costs about as many times more, and needs exact weights.
     resampling : {"greedy", "multinomial", "stratified", "optimal"}
-        Greedy is deterministic and the most accurate; the others are unbiased.
+        Greedy is deterministic and finds the best clusterings; the others draw, and are unbiased. Where clusters
+        overlap so much that very many clusterings are plausible, "optimal" has the more honest probabilities.
     weights : {"exact", "marginal"}, optional
         Exact weights are the scores of the particles, and need greedy resampling, for which they are the
         default. Marginal weights are the paper's.
