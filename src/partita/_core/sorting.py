@@ -95,3 +95,28 @@ def sink(value, cluster, n):
         value[k], value[least] = value[least], value[k]
         cluster[k], cluster[least] = cluster[least], cluster[k]
         k = least
+
+
+@inner
+def sort_range(values, first, last):
+    """Sort a range in ascending order (Shell 1959): most are short, and a few have a thousand entries."""
+    gap = np.int64(364)
+    while gap > 0:
+        for i in range(first + gap, last):
+            value, j = values[i], i
+            while j - gap >= first and values[j - gap] > value:
+                values[j] = values[j - gap]
+                j -= gap
+            values[j] = value
+        gap //= 3
+
+
+@inner
+def distinct_range(values, first, last):
+    """Move the different values of a sorted range to its beginning; returns where they end."""
+    at = first
+    for k in range(first, last):
+        if k == first or values[k] != values[at - 1]:
+            values[at] = values[k]
+            at += 1
+    return at

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from partita._core.checks import choice, whole, workers
+from partita._core.collecting import uncollected
 from partita._core.progress import Report as Watcher
 from partita._core.progress import unreported, unwatched
 from partita._core.typing import Floats, Integers
@@ -198,7 +199,11 @@ class Run:
         self.clock = Clock(self.report)
 
     def entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
-        """Do it."""
+        """Do it; without the collector of garbage, which would look through millions of values time and again."""
+        with uncollected():
+            return self._entities(records, id, shards)
+
+    def _entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
         self.progress("reading", 0, None)
         schema = None if self.schema is None else self.schema.to_toml()
         options = {"schema": schema, "seed": self.seed, "particles": self.settings.particles}

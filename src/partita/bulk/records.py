@@ -129,7 +129,7 @@ class Records:
     def chunks(self) -> Iterator[tuple[int, list[Said]]]:
         """What they say, some thousand at a time, with the number of the first."""
         for first in range(0, self.n, CHUNK):
-            yield first, [json.loads(text) for text in self._column(first // CHUNK, "said")]
+            yield first, parsed(self._column(first // CHUNK, "said"))
 
     def ids(self) -> list[str]:
         """Their ids."""
@@ -142,7 +142,7 @@ class Records:
             start, stop = np.searchsorted(numbers, [first, first + CHUNK])
             if start < stop:
                 texts = self._column(first // CHUNK, "said")
-                found += [json.loads(texts[x - first]) for x in numbers[start:stop].tolist()]
+                found += parsed([texts[x - first] for x in numbers[start:stop].tolist()])
         return found
 
     def _file(self, number: int) -> Path:
@@ -152,6 +152,12 @@ class Records:
         with duckdb.connect() as connection:
             query = f"SELECT {name} FROM read_parquet({quoted(self._file(number))})"
             return list(chain.from_iterable(connection.execute(query).fetchall()))
+
+
+def parsed(texts: list[str]) -> list[Said]:
+    """What records say, of their JSON: in one piece, which takes half as long."""
+    found: list[Said] = json.loads(f"[{','.join(texts)}]")
+    return found
 
 
 def quoted(path: Path) -> str:

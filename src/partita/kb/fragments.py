@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from partita.models.records.fragments import as_plain, check_fragment, is_missing, rows_of
@@ -114,13 +115,17 @@ def as_fragment(
     if not isinstance(nested, Mapping):
         nested = given
         hidden |= {id_field, source_field}
+    place = f"row {row}"
     said = {name: values for name, values in nested.items() if name not in hidden}
-    said = {name: v for name, v in flattened(f"row {row}", said).items() if name not in hidden}
-    found = check_fragment(f"row {row}", said)
-    properties = {
-        _storable(row, "name", name): [_value(row, name, value) for value in values]
-        for name, values in found.items()
-    }
+    flat = flattened(place, said)
+    if flat is not said:
+        said = {name: values for name, values in flat.items() if name not in hidden}
+    properties = check_fragment(place, said)
+    if not _is_storable(properties):
+        properties = {
+            _storable(row, "name", name): [_value(row, name, value) for value in values]
+            for name, values in properties.items()
+        }
     if not properties:
         raise EmptyFragment(f"row {row}: no property says anything; leave it out, or skip empty rows")
     for name, usual in ((id_field, ID), (source_field, SOURCE)):
@@ -129,7 +134,7 @@ def as_fragment(
                 f"row {row}: the field {name!r} has fields of its own, so it is no {usual}; name one of them, "
                 f"such as {name}.{next(iter(given[name]), 'name')} (--{usual})"
             )
-    given = flattened(f"row {row}", given, kept="properties")
+    given = flattened(place, given, kept="properties")
     found_source = _field(row, given, source_field, SOURCE) if from_source is None else from_source
     source = _source(row, found_source)
     named = id_of(row, _field(row, given, id_field, ID))
@@ -172,8 +177,20 @@ def id_of(row: int, raw: Any) -> str | None:
 
 def _source(row: int, raw: Any) -> str | None:
     """The source, or several in one text."""
+    if raw is None:
+        return None
     values = check_fragment(f"row {row}", {SOURCE: raw}).get(SOURCE, [])
     return "; ".join(str(_value(row, SOURCE, value)) for value in values) or None
+
+
+def _is_storable(properties: Mapping[str, list[Any]]) -> bool:
+    """Whether all of it is text that every database can hold, as it nearly always is."""
+    for values in properties.values():
+        for value in values:
+            if type(value) is not str:
+                return False
+    said = "".join(chain(properties, *properties.values()))
+    return said.isascii() and "\0" not in said or not UNSTORABLE.search(said)
 
 
 def _storable(row: int, kind: str, text: str) -> str:

@@ -56,6 +56,8 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
 
     Mappings among them are flattened: what they say has dotted names. Errors name its place, such as "row 3".
     """
+    if (found := _of_texts(fragment)) is not None:
+        return found
     found = {}
     for name, values in flattened(place, fragment).items():
         if name is None:
@@ -82,6 +84,26 @@ def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[An
                 found[name] = [as_plain(value) for value in kept]
             except ValueError as error:
                 raise ValueError(f"{place}, attribute {name!r}: {error}") from None
+    return found
+
+
+def _of_texts(fragment: Mapping[Any, Any]) -> dict[str, list[Any]] | None:
+    """:func:`check_fragment`, where all values are texts, lists of texts or None, as they nearly always are."""
+    found: dict[str, list[Any]] = {}
+    for name, values in fragment.items():
+        if type(name) is not str:
+            return None
+        if type(values) is str:
+            if values and not values.isspace():
+                found[name] = [values]
+        elif type(values) is list:
+            for value in values:
+                if type(value) is not str:
+                    return None
+            if kept := [value for value in values if value and not value.isspace()]:
+                found[name] = kept
+        elif values is not None:
+            return None
     return found
 
 

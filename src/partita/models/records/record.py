@@ -380,6 +380,10 @@ class Reader:
 
         Many fragments may share the list.
         """
+        if len(values) == 1 and type(value := values[0]) is str and value in self.known:
+            known = self.known[value]
+            pairs += known[1]
+            return known[0]
         said: list[Any] = []
         for value in values:
             found = self.known.get(value) if type(value) is str else None

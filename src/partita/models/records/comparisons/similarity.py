@@ -8,6 +8,7 @@ import numpy as np
 
 from partita._core.kernel import inner, kernel
 from partita.models.records.comparisons.family import ALIKE, BOUNDS, LINKED, NEAR
+from partita.models.records.comparisons.parts import place_of
 from partita.models.records.tables import place
 
 FIRST, SECOND, THIRD, FOURTH, FIFTH, SIXTH = (float(bound) for bound in BOUNDS)
@@ -62,20 +63,25 @@ def remembered(near, v, w):
 
 
 @kernel
-def level_counts(starts, holders, weights, n, own, counts):
-    """Count at which levels texts, a row each, are alike to n others, of which each part lists those that have it.
-
-    ``starts`` is where the list of each part begins in ``holders`` and ``weights``.
-    """
-    totals = np.zeros(n)
+def level_counts(others, n, own, counts):
+    """Count at which levels texts, a row each, are alike to n others, of which each part lists those that have it."""
+    totals, met, seen = np.zeros(n), np.empty(n, np.int64), np.full(n, -1)
     for text in range(counts.shape[0]):
+        n_met = 0
         for k in range(own.first[text], own.last[text]):
-            if own.grams[k] + 1 < starts.shape[0]:
-                for at in range(starts[own.grams[k]], starts[own.grams[k] + 1]):
-                    totals[holders[at]] += weights[at] * own.weights[k]
-        for i in range(n):
-            counts[text, level_of(totals[i])] += 1.0
-            totals[i] = 0.0
+            part = place_of(others.known, own.grams[k])
+            if part < 0:
+                continue
+            for at in range(others.starts[part], others.starts[part + 1]):
+                i = others.texts[at]
+                if seen[i] != text:
+                    met[n_met], seen[i] = i, text
+                    n_met += 1
+                totals[i] += others.weights[at] * own.weights[k]
+        counts[text, 0] += n - n_met
+        for k in range(n_met):
+            counts[text, level_of(totals[met[k]])] += 1.0
+            totals[met[k]] = 0.0
 
 
 @kernel

@@ -19,15 +19,14 @@ from partita.models.records.comparisons.family import (
     SAME,
     ComparisonFamily,
 )
+from partita.models.records.comparisons.parts import Parts, named
 from partita.models.records.comparisons.similarity import level_counts, nearness_counts
 from partita.models.records.tables import new_tables
 from partita.models.records.vocabulary import Growing, Numbered
 
-STEP = (
-    2.0**-24
-)  # of weights, so that sums of products are exact, whatever the order that parts are numbered in
 SHAPE = 0.5  # of the Gamma distribution of how many are alike to one value, among all values
 SHARED_ONCE = (4.0, 5.0)  # values of one entity, and of one or two, behind the prior of d
+NO_PARTS = named([])
 UNKNOWN = np.array([0.9, 0.04, 0.03, 0.01, 0.008, 0.006, 0.004, 0.002])  # u where there are no references
 
 
@@ -42,13 +41,9 @@ class ComparedValues(Numbered):
         self.first, self.last = Growing(np.int64, 1), Growing(np.int64, 1)
         self.grams, self.weights = Growing(np.int64), Growing(np.float64)
         self.log_u = Growing(np.float64, LEVELS)
-        self.new: list[list[tuple[int, str]]] = [
-            [] for _ in attributes
-        ]  # values that :meth:`compare_new` waits for
-        self.ids: list[dict[str, int]] = [{} for _ in attributes]
-        self.parts: list[dict[str, int]] = [{} for _ in attributes]
-        self._new(NOBODY)  # of mentions
-        self.totals = np.array([[self._new(NOBODY) for _ in range(2)] for _ in attributes], np.int64)
+        self.new: list[tuple[int, str]] = []  # values that :meth:`compare_new` waits for
+        self._count()  # of mentions
+        self.totals = np.array([[self._count() for _ in range(2)] for _ in attributes], np.int64)
         self.totals = self.totals.reshape(-1, 2)
         self.presence = presence
         self.log_m = np.log(np.array([attribute.agreement for attribute in attributes], np.float64)).reshape(
@@ -66,59 +61,53 @@ class ComparedValues(Numbered):
                 self.others += (attribute.family(),)
         self.references = [References(self, a) for a in range(len(attributes))]
 
-    def _new(self, owner: int, number: float = 0.0, rank: int = 0) -> int:
-        self.rank.append(rank)
-        self.owner.append(owner)
-        self.numbers.append(number)
-        self.first.append(self.grams.n)
-        self.last.append(self.grams.n)
-        if owner == NOBODY:
-            self.log_u.extend(np.zeros(LEVELS))
+    def _count(self) -> int:
+        """A feature that is no value."""
+        self.owner.append(NOBODY)
+        for growing in (self.rank, self.numbers, self.first, self.last):
+            growing.append(0)
+        self.log_u.extend(np.zeros(LEVELS))
         return self.owner.n - 1
 
-    def vector(self, a: int, value: str) -> tuple[Any, Floats]:
-        """The numbers of a value's parts, ascending, and what each counts, in whole steps."""
-        known = self.parts[a]
-        weights = {
-            known.setdefault(part, len(known)): w for part, w in self.attributes[a].vector(value).items()
-        }
-        grams = np.array(sorted(weights), np.int64)
-        exact = np.array([weights[gram] for gram in grams.tolist()], np.float64)
-        return grams, np.round(exact / STEP) * STEP
-
     def value(self, a: int, value: str) -> int:
-        """The feature of a value of attribute ``a``."""
+        """The feature of a value of attribute ``a``; what it is compared by is found when it is asked for."""
         known = self.ids[a].get(value)
-        if known is not None:
-            return known
-        attribute = self.attributes[a]
-        feature = self._new(a, attribute.number(value), code_of(value.encode("utf-8", "surrogatepass")))
-        self.ids[a][value] = feature
-        grams, weights = (
-            self.vector(a, value) if self.measure[a] == ALIKE else (np.empty(0, np.int64), np.empty(0))
-        )
-        self.grams.extend(grams)
-        self.weights.extend(weights)
-        self.last.array[feature] = self.grams.n
-        self.log_u.extend(np.zeros(LEVELS))
-        self.new[a].append((feature, value))
-        return feature
+        if known is None:
+            known = self.ids[a][value] = self.owner.n + len(self.new)
+            self.new.append((a, value))
+        return known
 
     def compare_new(self) -> None:
-        """Find how often other entities are alike to values that are new; all at once, for each call is dear."""
-        log_u = self.log_u.used.reshape(-1, LEVELS)
-        for a, new in enumerate(self.new):
-            if not new:
-                continue
-            features = np.array([feature for feature, _ in new])
-            parts = Parts(
-                self.grams.used, self.weights.used, self.first.used[features], self.last.used[features]
-            )
-            values, numbers = [value for _, value in new], self.numbers.used[features]
-            found = np.log(self.references[a].shares(values, numbers, parts))
-            leave_out(found, self.attributes[a].neutral)
-            log_u[features] = found
-            new.clear()
+        """Store what new values are compared by; all at once, for each call is dear."""
+        if not self.new:
+            return
+        owner = np.array([a for a, _ in self.new], np.int64)
+        values, first = [value for _, value in self.new], self.owner.n
+        self.new = []
+        self.owner.extend(owner)
+        self.rank.extend(np.array([code_of(v.encode("utf-8", "surrogatepass")) for v in values], np.int64))
+        for growing in (self.numbers, self.first, self.last):
+            growing.extend(np.zeros(len(values), growing.array.dtype))
+        self.log_u.extend(np.zeros(LEVELS * len(values)))
+        for a in np.unique(owner).tolist():
+            places = np.flatnonzero(owner == a)
+            self._compare(a, [values[k] for k in places.tolist()], first + places)
+
+    def _compare(self, a: int, values: list[str], features: Integers) -> None:
+        """Store the parts or numbers of values of an attribute, and how often other entities are alike to them."""
+        attribute, parts, numbers = self.attributes[a], NO_PARTS, np.zeros(len(values))
+        if self.measure[a] == ALIKE:
+            parts = attribute.parts(values)
+            self.first.array[features] = parts.first + self.grams.n
+            self.last.array[features] = parts.last + self.grams.n
+            self.grams.extend(parts.grams)
+            self.weights.extend(parts.weights)
+        elif self.measure[a] != SAME:
+            numbers = np.array([attribute.number(value) for value in values], np.float64)
+            self.numbers.array[features] = numbers
+        found = np.log(self.references[a].shares(values, numbers, parts))
+        leave_out(found, attribute.neutral)
+        self.log_u.used.reshape(-1, LEVELS)[features] = found
 
     def family(self, tables: Any = None) -> ComparisonFamily:
         """The vocabulary as the kernels read it, with tables of its own unless they are given."""
@@ -183,29 +172,21 @@ def shares_of(counts: Floats, overall: Floats) -> Floats:
     return found
 
 
-class Parts(NamedTuple):
-    """The parts of texts: of each text a range of these arrays."""
+class Holders(NamedTuple):
+    """Of each part, ascending, which texts have it, and what it counts in each."""
 
-    grams: Integers
+    known: Integers
+    starts: Integers  # where the texts of each begin, and where the last one's end
+    texts: Integers
     weights: Floats
-    first: Integers
-    last: Integers
 
 
-def parts_of(vectors: list[tuple[Any, Floats]]) -> Parts:
-    """The parts of texts, given one by one."""
-    ends = np.cumsum([0] + [len(grams) for grams, _ in vectors])
-    grams = np.concatenate([np.empty(0, np.int64), *(grams for grams, _ in vectors)])
-    weights = np.concatenate([np.empty(0), *(weights for _, weights in vectors)])
-    return Parts(grams, weights, ends[:-1], ends[1:])
-
-
-def by_part(parts: Parts) -> tuple[Any, Any, Floats]:
-    """Of each part of texts: where its list of those that have it begins; these lists, and what it counts in each."""
-    texts = np.repeat(np.arange(len(parts.first)), parts.last - parts.first)
+def by_part(parts: Parts) -> Holders:
+    """Which texts have each part."""
+    known, starts = np.unique(grams := np.sort(parts.grams), return_index=True)
     order = np.argsort(parts.grams, kind="stable")
-    starts = np.searchsorted(parts.grams[order], np.arange(int(parts.grams.max(initial=-1)) + 2))
-    return starts, texts[order], parts.weights[order]
+    texts = np.repeat(np.arange(len(parts.first)), parts.last - parts.first)
+    return Holders(known, np.append(starts, len(grams)), texts[order], parts.weights[order])
 
 
 class References:
@@ -224,9 +205,8 @@ class References:
         given = attribute.references
         self.n, self.given = len(given), Counter(given)
         self.numbers = np.array([attribute.number(value) for value in given], np.float64)
-        vectors = [vocabulary.vector(a, value) for value in given] if self.measure == ALIKE else []
-        parts = parts_of(vectors)
-        self.starts, self.of, self.weights = by_part(parts)
+        parts = attribute.parts(given) if self.measure == ALIKE else NO_PARTS
+        self.parts = by_part(parts)
         self.overall = UNKNOWN
         if self.n > 1:
             total = self.counts(given, self.numbers, parts, itself=1.0).sum(axis=0)
@@ -240,7 +220,7 @@ class References:
         found = np.zeros((len(values), LEVELS))
         same = np.array([float(self.given[value]) for value in values])
         if self.measure == ALIKE:
-            level_counts(self.starts, self.of, self.weights, self.n, parts, found)
+            level_counts(self.parts, self.n, parts, found)
         elif self.measure == NEAR:
             nearness_counts(self.numbers, numbers, self.scale, found)
         elif self.measure == SAME:

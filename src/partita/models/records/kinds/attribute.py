@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 from partita._core.checks import positive_number
 from partita.models import registry
 from partita.models.records.comparisons.family import LEVELS, SAME
+from partita.models.records.comparisons.parts import Parts, named
 from partita.models.records.corpus import Corpus
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
@@ -141,6 +142,10 @@ class Attribute:
     def vector(self, value: str) -> dict[str, float]:
         """The parts that a value is compared by, and what each counts; of use where values are ALIKE."""
         return {}
+
+    def parts(self, values: Sequence[str]) -> Parts:
+        """What :meth:`vector` says of each of some values."""
+        return named(map(self.vector, values))
 
     def number(self, value: str) -> float:
         """The number that stands for a value; of use where values are NEAR, or to a kernel of its own."""

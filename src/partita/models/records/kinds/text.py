@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partita.models.records.comparisons.family import ALIKE
+from partita.models.records.comparisons.parts import Parts, Rarity, letters_of, trigrams_of, weighed
 from partita.models.records.corpus import LONGEST
 from partita.models.records.folding import folded
 from partita.models.records.fragments import as_text
@@ -25,6 +27,8 @@ PARTS = re.compile(r"\d+")
 DATE = re.compile(r"\d{1,4}(?:[-/. ]\d{1,4}){0,2}(?:[T ]\d\d:\d\d.*)?")
 DECIMAL = re.compile(r"(\d+)\.(\d+)")
 COUNTED = 4000  # values of a corpus in which parts are counted
+# What a trigram counts that is so often in a text:
+OFTEN = np.array([0.0, *(1.0 + math.log(times) for times in range(1, LONGEST + 2))])
 
 
 def trigrams(value: str) -> Counter[str]:
@@ -54,28 +58,35 @@ class Text(Attribute):
     measure: ClassVar[int] = ALIKE
 
     @cached_property
-    def _holders(self) -> tuple[Counter[str], int]:
-        """In how many distinct values of the corpus each trigram is, and how many values there are."""
+    def _rarity(self) -> Rarity:
+        """What each trigram of the corpus counts, by in how many of its values it is, and what any other does."""
         values = list(self.corpus.counts)
         if len(values) > COUNTED:
             values = [values[k] for k in np.linspace(0, len(values) - 1, COUNTED).astype(int)]
-        found: Counter[str] = Counter()
-        for value in values:
-            found.update(trigrams(value).keys())
-        return found, len(values)
+        known, holders = np.unique(trigrams_of(values, LONGEST).grams, return_counts=True)
+        n = len(values)
+        of_holders = {own: 1.0 + math.log((1.0 + n) / (1.0 + own)) for own in {0, *holders.tolist()}}
+        weights = np.array([of_holders[own] for own in holders.tolist()], np.float64)
+        return Rarity(known, weights, of_holders[0])
 
     @cached_property
-    def _rarity(self) -> dict[str, float]:
-        """What each trigram of the corpus counts; "" is one that it has not."""
-        holders, n = self._holders
-        return {part: 1.0 + math.log((1.0 + n) / (1.0 + own)) for part, own in {**holders, "": 0}.items()}
+    def _rarity_by_name(self) -> dict[str, float]:
+        known, weights, _ = self._rarity
+        return dict(zip(map(letters_of, known.tolist()), weights.tolist(), strict=True))
 
     def vector(self, value: str) -> dict[str, float]:
-        rarity, found = self._rarity, trigrams(value)
-        other = rarity[""]
-        weights = {part: (1.0 + math.log(times)) * rarity.get(part, other) for part, times in found.items()}
+        rarity, others = self._rarity_by_name, self._rarity.others
+        weights = {
+            part: (1.0 + math.log(times)) * rarity.get(part, others)
+            for part, times in trigrams(value).items()
+        }
         length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
         return {part: weight / length for part, weight in weights.items()}
+
+    def parts(self, values: Sequence[str]) -> Parts:
+        if type(self).vector is not Text.vector:  # of a kind made of this one
+            return super().parts(values)
+        return weighed(values, LONGEST, self._rarity, OFTEN)
 
 
 @register
