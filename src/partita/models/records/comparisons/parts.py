@@ -36,7 +36,9 @@ def named(vectors: Iterable[Mapping[str, float]]) -> Parts:
     """The parts of texts that are given one by one, with names."""
     grams, weights, last = [], [], [0]
     for vector in vectors:
-        found = sorted((code_of(name.encode("utf-8", "surrogatepass")), weight) for name, weight in vector.items())
+        found = sorted(
+            (code_of(name.encode("utf-8", "surrogatepass")), weight) for name, weight in vector.items()
+        )
         grams += [gram for gram, _ in found]
         weights += [weight for _, weight in found]
         last.append(len(grams))
