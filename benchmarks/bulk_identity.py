@@ -5,7 +5,8 @@ python -m benchmarks.bulk_identity --sets febrl3 rldata10000 --shards 1 4 16 64 
 
 Each run starts from the same model, learnt once, and has a directory of its own; "permuted" takes its shards in another
 order. A digest is of ids, clusters and the bits of the probabilities. A server of Spark Connect must be on this
-machine: it reads and writes here. The figures of a set and an engine replace those in results/benchmarks/bulk_identity.json.
+machine: it reads and writes here. The figures of a set and an engine replace those that are kept in
+results/benchmarks/bulk_identity.json.
 """
 
 from __future__ import annotations

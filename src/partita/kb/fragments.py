@@ -190,7 +190,7 @@ def _is_storable(properties: Mapping[str, list[Any]]) -> bool:
             if type(value) is not str:
                 return False
     said = "".join(chain(properties, *properties.values()))
-    return said.isascii() and "\0" not in said or not UNSTORABLE.search(said)
+    return (said.isascii() and "\0" not in said) or not UNSTORABLE.search(said)
 
 
 def _storable(row: int, kind: str, text: str) -> str:
