@@ -22,7 +22,8 @@ def test_import_pulls_in_nothing_heavy():
     assert "partita" in loaded
     assert not set(HEAVY) & set(loaded)
     own = {name for name in loaded if name.startswith("partita.")}
-    assert own == {"partita.models", "partita.models.registry"}  # which know where learning is to be found
+    of_learning = {"partita.models", "partita.models.registry"}  # which know where learning is to be found
+    assert own == of_learning | {"partita._core", "partita._core.version"}
 
 
 def test_the_command_line_starts_without_a_web_server():

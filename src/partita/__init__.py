@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from partita._core.version import __version__ as __version__
 from partita.models import registry
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from partita.smc.sampler import SMC as SMC
     from partita.smc.sampler import Greedy as Greedy
     from partita.smc.sampler import SplitSMC as SplitSMC
-
-__version__ = "0.1.0"
 
 # Models are taught by what is made of models and samplers; here the two are introduced to each other.
 registry.teachers = lambda: import_module("partita.learning")

@@ -12,8 +12,8 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from partita import __version__
 from partita._core.typing import Integers
+from partita._core.version import __version__
 from partita.bulk.work import VERSION, partial
 from partita.models.records.fragments import check_fragment, is_missing, rows_of
 
