@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import select
 
 from partita.kb.columns import readers_in
+from partita.kb.inputs import check_is_none
 from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
@@ -68,6 +69,7 @@ def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: 
     if what not in kinds:
         raise ValueError(f"cannot export {what!r}: it must be one of {', '.join(kinds)}")
     wanted.check()
+    check_is_none(session.store, path)
     format = format_of(fspath(path), format)
     rows = kinds[what]()
     if format in ("csv", "tsv", "xlsx") and what == "entities":
