@@ -107,3 +107,33 @@ def test_what_is_to_be_ignored_is_there(folder):
         said = refused("match", folder / "kb.db", *record, "--ignore", "citi")
         assert "there is no column 'citi' to ignore; did you mean 'city'?" in " ".join(said.split())
         assert lines("match", folder / "kb.db", *record, "--ignore", "city")
+
+
+def test_what_is_read_is_not_written_over(folder):
+    error = refused("match", folder / "kb.db", folder / "new.csv", "-o", folder / "new.csv")
+    assert "is what would be read: name another file" in error
+    assert (folder / "new.csv").read_text(encoding="utf-8") == NEW
+
+
+def test_no_answer_is_written_over_a_file_that_was_read(tmp_path, monkeypatch):
+    """By whichever name, and whichever command."""
+    (tmp_path / "contacts.csv").write_text(CONTACTS, encoding="utf-8")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "contacts.csv")
+    (tmp_path / "new.csv").write_text(NEW, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run("build", "contacts.csv", "-o", "kb.db", "--ignore", "person", "--refine", 0)
+    run("add", "kb.db", "new.csv", "--no-id")
+    before = (tmp_path / "kb.db").read_bytes()
+    run("build", "contacts.csv", "-o", "kb.db", "--ignore", "person", "--refine", 0)
+    assert (tmp_path / "kb.db").read_bytes() == before  # known files are not noted again
+    for command in (
+        ("export", "kb.db", tmp_path / "contacts.csv", "--what", "clusters"),
+        ("export", "kb.db", "link.csv"),
+        ("labels", "kb.db", "new.csv"),
+        ("match", "kb.db", "name=Ada", "-o", "contacts.csv"),
+    ):
+        assert "built from: name another file" in refused(*command)
+    assert (tmp_path / "contacts.csv").read_text(encoding="utf-8") == CONTACTS
+    assert (tmp_path / "new.csv").read_text(encoding="utf-8") == NEW
+    run("export", "kb.db", "out.csv")
+    run("export", "kb.db", "out.csv")  # an answer may take the place of an answer

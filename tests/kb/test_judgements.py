@@ -272,3 +272,19 @@ def test_parts_are_joined_through_what_they_have_in_common(tmp_path):
                 ["a", "b", "d", "e"],
                 ["c", "g"],
             ]
+
+
+def test_judgements_are_read_once_however_many_fragments_go(tmp_path, monkeypatch):
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(PEOPLE[:20])
+        for k in range(0, 12, 2):
+            kb.separate(f"f{k}", f"f{k + 1}")
+        asked, binding = [], judgements.rows.binding
+        monkeypatch.setattr(
+            judgements.rows, "binding", lambda c, ids=None: asked.append(ids) or binding(c, ids)
+        )
+        kb.remove(*(f"f{k}" for k in range(10)))
+        assert asked.count(None) == 1
+        monkeypatch.undo()
+        assert kb.together("f10", "f11") == 0.0
+        assert set(kb.labels()) == {f"f{k}" for k in range(10, 20)}

@@ -99,9 +99,11 @@ def labels(
     if given and loss is not args.Loss.binder:
         raise typer.BadParameter("costs go with --loss binder")
     check_output(output)
+    from partita.kb.inputs import check_is_none
     from partita.kb.io import write
 
     with opened(kb) as base:
+        check_is_none(base.store, output)
         found = base.labels(loss.value, **given)
         rows = ({"fragment": id, "label": label} for id, label in found.items())
         n = write(rows, output, output_format(output, format))

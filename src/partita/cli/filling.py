@@ -101,6 +101,7 @@ def build(
             print_dry_run(output, *sync_all(base, given, fragments, reader, dry_run, yes), json)
         return
     with new_or_opened(output, schema, particles, exact, model, name) as base, watched(base, given):
+        remember_inputs(base, given)
         more: dict[str, Any] = {}
         watch = Watch(base, fragments, reader, given.is_one_table())
         if sync:
@@ -151,6 +152,8 @@ def add(
     given = Input(data, id, no_id, source, ignore, format, skip_empty, encoding, sheet, source_name)
     with opened(kb) as base, watched(base, given):
         fragments = given.fragments(reader := given.reader())
+        if not dry_run:
+            remember_inputs(base, given)
         before = base.stats()["events"]
         more: dict[str, Any] = {}
         watch = Watch(base, fragments, reader, given.is_one_table())
@@ -287,6 +290,13 @@ def add_all(
     else:
         done = base.add(fragments, batch=batch, progress=between, sweeps=sweeps)
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
+
+
+def remember_inputs(base: KnowledgeBase, given: Input) -> None:
+    """Let nothing be written over the files that a knowledge base is made from."""
+    from partita.kb.inputs import remember
+
+    remember(base.store, given.paths)
 
 
 @contextmanager

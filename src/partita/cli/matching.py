@@ -68,12 +68,16 @@ def match(
         check_output(output)
     files = [] if (said := said_in_words(record)) else record
     given = Input(files, id, no_id, source, ignore, format, encoding=encoding, sheet=sheet)
+    if output not in (None, "-") and Path(str(output)).resolve() in [Path(file).resolve() for file in files]:
+        raise ValueError(f"{output} is what would be read: name another file to write")
     with opened(kb) as base:
         records = [(1, said)] if said else given.rows()
         found = matched(base, records, given, limit)
         if output is not None:
+            from partita.kb.inputs import check_is_none
             from partita.kb.io import write
 
+            check_is_none(base.store, output)
             n = write(as_rows(found), output, output_format(output, None), columns=COLUMNS)
             report_written(output, n, json)
         elif json:

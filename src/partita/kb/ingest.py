@@ -24,7 +24,7 @@ from partita.kb.fragments import Fragment, as_fragments
 from partita.kb.language import model_named
 from partita.kb.names import Given
 from partita.kb.naming import name_wanted
-from partita.kb.session import EMPTY, Session
+from partita.kb.session import EMPTY, Binding, Session
 from partita.kb.store import erasing, fragments, values
 from partita.kb.store.database import get, put
 from partita.kb.store.journal import Journal
@@ -229,9 +229,11 @@ def remove(session: Session, ids: Iterable[str]) -> None:
 
 def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
     """Forget fragments within a transaction, and erase what all their versions have said."""
+    binding = session.binding()
     for k, id in enumerate(ids, 1):
         number = fragments.number_of(session.connection, id)
-        journal.record(withdraw(session, journal, id, number), id)
+        journal.record(withdraw(session, journal, id, number, binding), id)
+        binding.number.pop(id, None)
         session.report("removing", k, len(ids))
     labels.forget(session.connection, ids)
     kept, said = (
@@ -243,13 +245,18 @@ def take_out(session: Session, journal: Journal, ids: list[str]) -> None:
     forget_of(session.connection, ids)
 
 
-def withdraw(session: Session, journal: Journal, id: str, number: int) -> Outcome:
-    """Take a fragment out of the clustering; its row stays, with the event that it went with."""
+def withdraw(
+    session: Session, journal: Journal, id: str, number: int, binding: Binding | None = None
+) -> Outcome:
+    """Take a fragment out of the clustering; its row stays, with the event that it went with.
+
+    ``binding`` are the judgements that bind, where they are known already.
+    """
     companions = judgements.companions(session, id)
     session.names.of_fragments([number])  # for the journal will ask, when what it said may be erased
     outcome = session.live.remove(number)
     if companions:  # who may be together, or apart, only because of what was judged of this one
-        outcome = outcome.followed_by(session.constrain([companions], without=id))
+        outcome = outcome.followed_by(session.constrain([companions], without=id, binding=binding))
     fragments.end(session.connection, number, journal.next_event)
     session.n_present -= 1
     return outcome

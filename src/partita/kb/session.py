@@ -14,7 +14,7 @@ from dataclasses import asdict
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, delete
@@ -35,6 +35,13 @@ from partita.models.records.record import Record
 Answers = Sequence[tuple[int, int, bool]]
 
 EMPTY = "the knowledge base is empty: add fragments first"
+
+
+class Binding(NamedTuple):
+    """The judgements that bind, and the numbers of the fragments present that they are about."""
+
+    rows: list[judgements.Standing]
+    number: dict[str, int]
 
 
 class Session:
@@ -261,13 +268,22 @@ class Session:
         network = None if kept is None else Network(**kept)
         return Clustering(model, self.settings["n_particles"], self.settings["exact"], network)
 
-    def constrain(self, touched: Touched | None = None, without: str | None = None) -> Outcome:
+    def binding(self) -> Binding:
+        """What was judged of fragments, as the posterior must obey it."""
+        rows = judgements.binding(self.connection)
+        return Binding(
+            rows, fragments.numbers_of(self.connection, {id for row in rows for id in row.fragments})
+        )
+
+    def constrain(
+        self, touched: Touched | None = None, without: str | None = None, binding: Binding | None = None
+    ) -> Outcome:
         """Let the posterior obey the judgements that count, but for what they say of the fragment ``without``.
 
         ``touched`` are the fragments, by number, for which that is new: all that are judged unless given.
+        ``binding`` is what :meth:`binding` has returned, for whoever calls this often.
         """
-        rows = judgements.binding(self.connection)
-        number = fragments.numbers_of(self.connection, {id for row in rows for id in row.fragments})
+        rows, number = self.binding() if binding is None else binding
         if touched is None:
             touched = [[number[id] for id in row.fragments if id in number] for row in rows]
         return self.live.constrain(*judgements.as_constraints(rows, number, without), touched)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from partita.kb.columns import readers_in
+from partita.kb.inputs import check_is_none
 from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
@@ -60,6 +61,7 @@ class Wanted(NamedTuple):
 def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: str | None) -> int:
     """See :meth:`KnowledgeBase.export`."""
     wanted.check()
+    check_is_none(session.store, path)
     format = format_of(fspath(path), format)
     return write(counted(session, rows_of(session, wanted, format)), fspath(path), format)
 
