@@ -24,7 +24,7 @@ from partita.kb.store.database import Store, get
 from partita.kb.store.journal import LAST
 from partita.kb.store.statements import fetch_one
 
-READERS = 8  # threads that read tables
+READERS = 3  # threads that read tables; with more the sampler's hardly has a turn when all are busy
 KEPT = 512  # answers that are kept
 P = ParamSpec("P")
 T = TypeVar("T")
