@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import partita as pt
 from benchmarks.crm import customers
 from partita import bulk
-from partita.bulk import clustering
+from partita.bulk import clustering, records
 from partita.bulk.shards import in_order, shards_of
 from partita.bulk.work import Work
 from partita.cli import app
@@ -167,6 +167,13 @@ def test_another_run_in_the_same_directory_begins_anew(found, tmp_path):
     assert same(again, found)
 
 
+def test_a_run_of_another_version_begins_anew(found, tmp_path, monkeypatch):
+    bulk.cluster(ROWS, work=tmp_path)
+    monkeypatch.setattr(records, "__version__", "0.0.1")
+    assert bulk.cluster(ROWS, work=tmp_path).report.resumed == 0
+    assert bulk.cluster(ROWS, work=tmp_path).report.resumed == 1
+
+
 def test_a_directory_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(ValueError, match="not the directory of a run"):
@@ -271,6 +278,8 @@ def test_a_second_sample_is_looked_at_where_there_is_one(monkeypatch):
         (ROWS, {"engine": "cluster"}, "engine"),
         (ROWS, {"shards": 0}, "shards"),
         (ROWS, {"n_jobs": 0}, "n_jobs"),
+        (ROWS, {"n_jobs": 10**6}, "n_jobs"),
+        (ROWS, {"id": "number"}, "no record has the field 'number'"),
         (ROWS, {"seed": -1}, "seed"),
     ],
 )
@@ -304,6 +313,23 @@ def test_the_command_writes_what_splink_users_expect(found, tmp_path):
         [id, str(own)] for id, own in zip(found.ids, found.cluster.tolist(), strict=True)
     ]
     assert (tmp_path / "r" / "report.md").exists()
+
+
+def test_data_that_are_refused_leave_no_directory(tmp_path):
+    data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
+    data.write_text(json.dumps({"id": 1, "name": "Ada"}) + "\n" + json.dumps({"id": 1, "name": "Bob"}) + "\n")
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "-o", str(output)])
+    assert outcome.exit_code != 0
+    assert [file.name for file in tmp_path.iterdir()] == ["people.jsonl"]
+
+
+def test_a_folder_is_no_output(tmp_path):
+    data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
+    data.write_text(json.dumps(ROWS[0]) + "\n")
+    output.mkdir()
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "-o", str(output)])
+    assert outcome.exit_code != 0
+    assert not (tmp_path / "entities.csv.work").exists()  # nothing had been begun
 
 
 @pytest.mark.parametrize(

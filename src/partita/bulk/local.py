@@ -19,7 +19,7 @@ from partita.smc.blocks.run import Packed, run, task_of
 from partita.smc.engine import Engine
 from partita.smc.files.packing import ragged
 
-MEMORY = "3GB"  # of DuckDB, which goes on in files of the directory when it has more
+MEMORY = "2GB"  # of DuckDB, which goes on in files of the directory when it has more
 
 
 class Local:

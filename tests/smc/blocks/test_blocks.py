@@ -56,11 +56,12 @@ key_sets = st.lists(st.sets(codes), min_size=1, max_size=12)
 
 
 @quick
-@given(key_sets, st.integers(0, 4))
-def test_compared_by_are_keys_up_to_a_frequency_that_makes_so_many_pairs(keys, pairs):
+@given(key_sets, st.integers(0, 4), st.integers(1, 9))
+def test_compared_by_are_keys_up_to_a_frequency_that_makes_so_many_pairs(keys, pairs, rows_at_a_time):
     keys = [sorted(own) for own in keys]
     with pytest.MonkeyPatch.context() as patch, duckdb.connect() as connection:
         patch.setattr(near, "PAIRS", pairs)
+        patch.setattr(near, "ROWS", rows_at_a_time)
         numbers = [x for x, own in enumerate(keys) for _ in own]
         rows = {
             "number": np.array(numbers, np.int64),

@@ -12,10 +12,12 @@ It is done in SQL, so that it works out of core, and in a session of Spark as we
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from partita._core.kernel import kernel
 from partita._core.typing import Array, Integers
 
 PAIRS = 100  # of an observation, at most, on average, from keys; and as many from two keys taken together
@@ -23,6 +25,7 @@ TOGETHER = 8  # keys of an observation, at most, that are taken together, two at
 
 WINDOW = 10  # observations, next to one another among those that have a common key, that are compared for it
 WORTH = 1000.0  # of a nat
+ROWS = 4_000_000  # that are fetched at a time
 
 OFTEN = "SELECT key, count(*) AS n FROM {keys} GROUP BY key HAVING count(*) > 1"
 HISTOGRAM = "SELECT n, count(*) AS times FROM {often} GROUP BY n ORDER BY n"
@@ -117,11 +120,26 @@ class InDuckDB:
 
 
 def near(connection: Any, keys: str, n: int) -> Near:
-    """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations."""
+    """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations.
+
+    It is fetched some rows at a time, so that two numbers of four bytes a row is all the memory that it takes.
+    """
     tables = InDuckDB(connection)
     compared_by = selected(tables, keys, n)
-    found = tables.fetch(f"SELECT number, key, n FROM {compared_by} ORDER BY key, number")
-    return listed(found["number"], found["key"], found["n"], n)
+    rows = tables.make("in_order", f"SELECT number, key, n FROM {compared_by} ORDER BY key, number")
+    for table in ("often", "common", "in_twos", "often_in_twos", compared_by):
+        connection.execute(f"DROP TABLE {table}")
+    of_each = tables.fetch(f"SELECT number, count(*) AS times FROM {rows} GROUP BY number")
+    return listed(portions(tables, rows), of_each["number"], of_each["times"], n)
+
+
+def portions(tables: Tables, rows: str) -> Iterator[dict[str, Array]]:
+    """The rows of a table in their order, some at a time."""
+    total = int(tables.fetch(f"SELECT count(*) AS n FROM {rows}")["n"][0])
+    for first in range(0, total, ROWS):
+        yield tables.fetch(
+            f"SELECT number, key, n FROM {rows} WHERE rowid >= {first} AND rowid < {first + ROWS} ORDER BY rowid"
+        )
 
 
 def selected(tables: Tables, keys: str, n: int) -> str:
@@ -173,19 +191,43 @@ def worth_of(times: Integers, n: int) -> Any:
     return (np.log((n + 1.0) / times) * WORTH).astype(np.int32) + 1
 
 
-def listed(holders: Integers, keys: Integers, times: Integers, n: int) -> Near:
-    """Both lists, from entries in order of their keys and, for each key, of their observations; ``times`` says how
-    many observations have what a key stands for."""
-    first = np.ones(len(keys), bool)
-    first[1:] = keys[1:] != keys[:-1]
-    starts = np.append(np.flatnonzero(first), len(keys))
-    number = np.cumsum(first) - 1
-    order = np.argsort(holders, kind="stable")
-    own_starts = np.append(0, np.cumsum(np.bincount(holders, minlength=n)))
-    return Near(
-        starts,
-        holders.astype(np.int32),
-        own_starts,
-        number[order].astype(np.int32),
-        worth_of(times[starts[:-1]], n),
-    )
+def listed(rows: Iterable[dict[str, Array]], numbers: Integers, times: Integers, n: int) -> Near:
+    """Both lists, from rows in order of their keys and, for each key, of their observations.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        Some at a time: ``number`` of the observation, ``key``, and ``n``, how many observations have what it stands
+        for.
+    numbers, times : int array
+        How many rows observations have.
+    n : int
+        How many observations there are.
+    """
+    own_starts = np.zeros(n + 1, np.int64)
+    own_starts[numbers + 1] = times
+    np.cumsum(own_starts, out=own_starts)
+    holders, own = np.empty((2, int(own_starts[-1])), np.int32)
+    place, at, n_keys = own_starts[:-1].copy(), 0, 0
+    starts, worth, last = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], None
+    for some in rows:
+        first = np.ones(len(some["key"]), bool)
+        first[1:] = some["key"][1:] != some["key"][:-1]
+        first[0] = some["key"][0] != last
+        begins = np.flatnonzero(first)
+        holders[at : at + len(first)] = some["number"]
+        write_own(holders[at : at + len(first)], first, n_keys - 1, place, own)
+        starts.append(at + begins)
+        worth.append(worth_of(some["n"][begins], n))
+        at, n_keys, last = at + len(first), n_keys + len(begins), some["key"][-1]
+    starts.append(np.array([at]))
+    return Near(np.concatenate(starts), holders, own_starts, own, np.concatenate(worth))
+
+
+@kernel
+def write_own(holders, first, key, place, own):
+    """Write to the lists of those who have them the numbers of keys, of which the last one before is given."""
+    for k in range(holders.shape[0]):
+        key += first[k]
+        own[place[holders[k]]] = key
+        place[holders[k]] += 1
