@@ -31,9 +31,8 @@ ELSEWHERE = dict.fromkeys(EXAMPLES, "tests/cli/test_cli.py") | {
     "docs/how-it-works.md": "tests/cli/test_cli.py",
     "docs/extending.md": "tests/test_extending.py",
     "docs/files.md": "tests/test_files_page.py",
-    "docs/recipes": "tests/docs/test_recipes.py",
-    "docs/gallery": "tests/docs/test_gallery.py",
 }
+OWN = {"docs/recipes": "recipes", "docs/gallery": "gallery"}  # folders that a test beside this one may run
 NOT_RUN = {  # beside what pages say themselves: page and language, and the reason
     (
         "docs/knowledge-base.md",
@@ -44,7 +43,7 @@ NOT_RUN = {  # beside what pages say themselves: page and language, and the reas
     ("docs/scale.md", "py"): "needs Spark; tests/bulk/test_spark.py",
     ("results/RESULTS.md", "python"): "needs data that may not be shipped",
 }
-ANY = ("", "text", "{toctree}", "{eval-rst}")  # no code
+ANY = ("", "text", "csv", "{toctree}", "{eval-rst}")  # no code
 NO_PARTITA = re.compile(
     r"^(?:cat|echo|printf|head|mypy|ruff|pytest|sphinx-build|time|export|cd|EOF|pre-commit|\.ci/)\b|^\.ci/"
 )
@@ -53,12 +52,18 @@ MADE = re.compile(r"<<'END'\n.*?^END$", re.M | re.S)
 
 def elsewhere(page):
     """Whether another test runs the Python of a page."""
-    at = [
-        test
-        for prefix, test in ELSEWHERE.items()
-        if name(page) == prefix or name(page).startswith(f"{prefix}/")
+    if name(page) in ELSEWHERE:
+        return (ROOT / ELSEWHERE[name(page)]).is_file()
+    beside = [
+        path
+        for path in Path(__file__).parent.glob("test_*.py")
+        if path.stem not in ("test_pages", "test_site")
     ]
-    return bool(at) and (ROOT / at[0]).is_file()
+    said = [path.read_text(encoding="utf-8") for path in beside]
+    return any(
+        name(page).startswith(f"{folder}/") and any(word in text for text in said)
+        for folder, word in OWN.items()
+    )
 
 
 # ---------------------------------------------------------------------- Python
@@ -94,7 +99,7 @@ def test_other_blocks_are_what_they_say(page):
             assert len(block.reason) > 5, f"{where}: why is it not run?"
         elif block.language == "toml":
             tomllib.loads(block.code)
-        elif block.language == "json":
+        elif block.language in ("json", "jsonl"):
             try:
                 json.loads(block.code)
             except ValueError:
