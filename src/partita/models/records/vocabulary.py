@@ -63,7 +63,8 @@ class Keyed:
                         last.append(len(codes))
                     items.append(number)
                 ends.append(len(items))
-        for known in (*self.known_keys, *self.known_words):
+        caches: list[dict[str, Any]] = [*self.known_keys, *self.known_words]
+        for known in caches:
             if len(known) > KEPT:
                 known.clear()
         values = in_numpy(items)
