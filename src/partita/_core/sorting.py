@@ -100,7 +100,7 @@ def sink(value, cluster, n):
 @inner
 def sort_range(values, first, last):
     """Sort a range in ascending order (Shell 1959): most are short, and a few have a thousand entries."""
-    gap = np.int64(364)
+    gap = 364
     while gap > 0:
         for i in range(first + gap, last):
             value, j = values[i], i
