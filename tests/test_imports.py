@@ -33,14 +33,6 @@ def test_the_command_line_starts_without_a_web_server():
     assert not {"fastapi", "starlette", "uvicorn", "pydantic", "mcp", "httpx", "partita.serve"} & set(loaded)
 
 
-def test_import_is_fast():
-    code = (
-        "import json, time; start = time.perf_counter(); import partita; "
-        "print(json.dumps(time.perf_counter() - start))"
-    )
-    assert min(in_a_fresh_interpreter(code) for _ in range(3)) < 0.1  # in practice a few milliseconds
-
-
 @pytest.mark.parametrize(
     ("rest", "some"),
     [
