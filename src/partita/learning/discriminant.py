@@ -11,13 +11,14 @@ share_ab·gap_b, which is symmetric but for chance. The weights are those of the
 w = Σ⁻¹·gap, none below ``LEAST``: of two columns that say the same the better one keeps its weight, equally good ones
 share it, and independent ones have 1 each.
 
-This is for clusters that are known, or of which no more may be joined (:mod:`.dependence`). Where clusters were only
-found, records of one entity that are still apart look like strangers that are alike in everything, and no column would
-count.
+This is for clusters that are known, or of which no more may be joined (:mod:`.dependence`), and for strangers who are
+seen to be neighbours (:mod:`.neighbours`). Where clusters were only found, records of one entity that are still apart
+look like strangers that are alike in everything, and no column would count.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,16 +39,40 @@ DOUBT = 30.0  # pairs behind what is expected of a share, or of a mean
 ROUNDS = 200  # of finding the weights, one after the other
 
 
+def expected_of(m: Floats, u: Floats) -> Floats:
+    """What each attribute is expected to say of kin."""
+    found: Floats = (m * np.log(m / u)).sum(axis=1)
+    return found
+
+
 def weights_of_known(learner: Learner, evidence: Floats, expected: Floats, labels: Integers) -> Floats:
     """The weight of each attribute, given true clusters, and what it is ``expected`` to say of kin where few are."""
     first, second = np.random.default_rng(0).integers(learner.n, size=(2, PAIRS))
-    strangers = labels[first] != labels[second]
-    first, second = first[strangers], second[strangers]
-    usual = np.diag(learner.mean_evidence(evidence, first, second)[1])
-    known, of_kin = map(np.diag, learner.mean_evidence(evidence, *learner.kin_of(labels)))
+    apart = labels[first] != labels[second]
+    first, second = first[apart], second[apart]
+    kin = learner.mean_evidence(evidence, *learner.kin_of(labels))
+
+    def strangers(enough: Floats | None = None) -> tuple[Floats, Floats]:
+        return learner.mean_evidence(evidence, first, second, enough=enough)
+
+    return weights_by(learner, expected, kin, strangers)
+
+
+def weights_by(
+    learner: Learner,
+    expected: Floats,
+    kin: tuple[Floats, Floats],
+    strangers: Callable[[Floats | None], tuple[Floats, Floats]],
+) -> Floats:
+    """The weight of each attribute, by what it says of kin, and of strangers that have ``enough`` in common.
+
+    Both are as :meth:`.Learner.mean_evidence` has them.
+    """
+    usual = np.diag(strangers(None)[1])
+    known, of_kin = map(np.diag, kin)
     of_kin = (known * of_kin + DOUBT * expected) / (known + DOUBT)
     gap = np.maximum(of_kin - usual, LEAST_GAP)
-    alike, given = learner.mean_evidence(evidence, first, second, enough=LIKE_KIN * of_kin)
+    alike, given = strangers(LIKE_KIN * of_kin)
     share = (alike * (given - usual) / gap + DOUBT * CORRELATION) / (alike + DOUBT)
     silent, beside = learner.survey.silent, learner.beside()
     beside[silent], beside[:, silent] = 0.0, 0.0

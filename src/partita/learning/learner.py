@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.dependence import dependence
-from partita.learning.discriminant import weights_of_known
+from partita.learning.discriminant import expected_of, weights_of_known
 from partita.learning.guesses import CORRELATION, REPEATED
 from partita.learning.pairs import (
     Sample,
@@ -54,6 +54,7 @@ PAIRS = 200_000  # of strangers, to see which columns go together
 DOUBT = 30.0  # pairs behind the prior of a correlation
 
 Pairs = list[list[tuple[int, str]]]
+Prior = tuple[Floats, Floats]  # m of each attribute and level, and the weight of each attribute
 
 
 class Survey(NamedTuple):
@@ -94,24 +95,27 @@ class Learner:
         # Then nothing can tell namesakes from the same again, and the same again is what people expect.
         self.says_one_thing = float(self.present.sum(axis=1).mean()) <= ONE_THING
 
-    def prior(
-        self, labels: Integers, limit: float | None = None, known: bool = False
-    ) -> tuple[Floats, Floats]:
+    def prior(self, labels: Integers, limit: float | None = None, known: bool = False) -> Prior:
         """What clusters teach: m of each attribute and level, and the weight of each attribute.
 
         If they were found, pairs of different clusters of which all says more than ``limit`` are left out, for they may
         be no strangers; of ``known`` ones it is certain.
         """
-        agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
-        expected = np.zeros(self.n_attributes)  # evidence of kin
-        for a, items in enumerate(self.of):
-            log_m, log_u = np.log(agreement[a]), self.log_u(a, items, labels)
-            write_evidence(self.sample, a, log_m, log_u, evidence)
-            if len(items):
-                expected[a] = agreement[a] @ (log_m - np.log(np.exp(log_u).mean(axis=0)))
+        agreement, evidence, u = self.evidence(labels)
         if known:
-            return agreement, weights_of_known(self, evidence, expected, labels)
+            return agreement, weights_of_known(self, evidence, expected_of(agreement, u), labels)
         return agreement, self.weights(evidence, labels, math.log(self.n) if limit is None else limit)
+
+    def evidence(self, labels: Integers) -> tuple[Floats, Floats, Floats]:
+        """m of each attribute and level; what each pair of values is worth; and u, the mean over values."""
+        agreement, evidence = self.agreement(labels), np.zeros(len(self.sample.levels))
+        u = agreement.copy()
+        for a, items in enumerate(self.of):
+            log_u = self.log_u(a, items, labels)
+            write_evidence(self.sample, a, np.log(agreement[a]), log_u, evidence)
+            if len(items):
+                u[a] = np.exp(log_u).mean(axis=0)
+        return agreement, evidence, u
 
     def agreement(self, labels: Integers) -> Floats:
         """m of each attribute, near that of all columns, or of all facts, which few records mention."""

@@ -6,6 +6,7 @@ worth.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -230,3 +231,104 @@ def count_given_others(sample, evidence, step, counts):
                 place = min(max(place, -middle), middle) + middle
                 counts[a, place, 0] += 1.0
                 counts[a, place, 1] += at
+
+
+# ---------------------------------------------------------------------- pairs of which much is said
+
+
+class NearPairs(NamedTuple):
+    """Pairs of records that more speaks for than a bound: an item for each attribute that both mention."""
+
+    first: Integers
+    second: Integers
+    starts: Integers  # of the pairs' items, and where the last ends
+    attribute: Integers  # of each item
+    level: Integers  # how alike the two are in it, at best
+    said: Any  # the most that it says of the two
+
+
+@inner
+def most_said(sample, evidence, at, both):
+    """The most that the attribute at a place of ``both`` says of the two records, by how alike they are at best."""
+    a, most = both[at, 0], -np.inf
+    for i in range(both[at, 1], both[at, 2]):
+        row = sample.offset[a] + sample.value[i] * sample.distinct[a]
+        for j in range(both[at, 3], both[at, 4]):
+            if sample.levels[row + sample.value[j]] == both[at, 5]:
+                most = max(most, evidence[row + sample.value[j]])
+    return most
+
+
+@kernel
+def count_near(sample, evidence, limit, n_attributes, stride, counts):
+    """Count pairs of which all says more than ``limit``; and, of every so many of them, pairs and items."""
+    both = np.empty((n_attributes, 6), np.int64)
+    for x in range(sample.starts.shape[0] - 1):
+        for y in range(x):
+            n, every = meet(sample, x, y, both), 0.0
+            for p in range(n):
+                every += most_said(sample, evidence, p, both)
+            if every > limit:
+                if counts[0] % stride == 0:
+                    counts[1] += 1
+                    counts[2] += n
+                counts[0] += 1
+
+
+@kernel
+def write_near(sample, evidence, limit, n_attributes, stride, near):
+    """Write every so many of the pairs that :func:`count_near` counts."""
+    both, said = np.empty((n_attributes, 6), np.int64), np.empty(n_attributes)
+    seen, k, at = np.int64(0), np.int64(0), np.int64(0)
+    for x in range(sample.starts.shape[0] - 1):
+        for y in range(x):
+            n, every = meet(sample, x, y, both), 0.0
+            for p in range(n):
+                said[p] = most_said(sample, evidence, p, both)
+                every += said[p]
+            if every > limit:
+                if seen % stride == 0:
+                    near.first[k], near.second[k] = x, y
+                    for p in range(n):
+                        near.attribute[at], near.level[at], near.said[at] = both[p, 0], both[p, 5], said[p]
+                        at += 1
+                    k += 1
+                    near.starts[k] = at
+                seen += 1
+
+
+@kernel
+def tell_apart(near, log_u, log_m, alike, shared, log_prior, kin, neighbours, of_kin, of_neighbours, spoken):
+    """How probably each pair is of one entity, and of neighbours; and what such pairs have in common.
+
+    Neighbours ``shared`` an attribute or not. If they do their values are ``alike`` to a degree like those of kin, else
+    like those of any strangers: log_u of each item. ``log_prior`` is of kin, of neighbours and of other strangers.
+    Counts are of how alike kin are, of how alike neighbours are in what they share, and of neighbours that speak of it.
+    """
+    for k in range(kin.shape[0]):
+        one, two, none = log_prior[0], log_prior[1], log_prior[2]
+        for i in range(near.starts[k], near.starts[k + 1]):
+            a, at = near.attribute[i], near.level[i]
+            u = math.exp(log_u[i])
+            one += log_m[a, at] - log_u[i]
+            two += math.log(shared[a] * alike[a, at] + (1.0 - shared[a]) * u) - log_u[i]
+        top = max(one, two, none)
+        one, two, none = math.exp(one - top), math.exp(two - top), math.exp(none - top)
+        kin[k], neighbours[k] = one / (one + two + none), two / (one + two + none)
+        for i in range(near.starts[k], near.starts[k + 1]):
+            a, at = near.attribute[i], near.level[i]
+            both = shared[a] * alike[a, at]
+            of_kin[a, at] += kin[k]
+            of_neighbours[a, at] += neighbours[k] * both / (both + (1.0 - shared[a]) * math.exp(log_u[i]))
+            spoken[a] += neighbours[k]
+
+
+@kernel
+def sum_near(near, weights, enough, counts, sums):
+    """The same as :func:`sum_evidence` of pairs that count with weights, whatever all says of them."""
+    for k in range(weights.shape[0]):
+        for i in range(near.starts[k], near.starts[k + 1]):
+            if near.said[i] >= enough[near.attribute[i]]:
+                for j in range(near.starts[k], near.starts[k + 1]):
+                    counts[near.attribute[i], near.attribute[j]] += weights[k]
+                    sums[near.attribute[i], near.attribute[j]] += weights[k] * near.said[j]

@@ -9,11 +9,12 @@ that of :mod:`.discriminant`. What says one thing alone is learnt by :mod:`.one_
 Without labels, clustering a sample and learning from its clusters take turns. That has several fixed points:
 fragments of an entity that are taken for strangers make agreement look common, so that all alone stay alone, and all
 in one stay together; a family that is taken for a person has nobody left who could show that strangers share an
-address. So the first turn is careful (:func:`.guesses.careful`): it joins only those who agree in nearly everything,
-and learns what strangers have in common. A later one is bold (:func:`.guesses.bold`): it begins with a guess of how
-many records an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. Where what it
-joins makes attributes depend on one another (:mod:`.dependence`), families have been joined after all: that turn is
-taken back, and columns have the weights of :mod:`.discriminant`, as if the clusters of the turn before were known.
+address. So the first turn is careful (:func:`.guesses.careful`): it joins only those who agree in nearly everything.
+If pairs of records then show that strangers live together (:mod:`.neighbours`), columns are weighed by what these
+share, and it goes on so. Else a later turn is bold (:func:`.guesses.bold`): it begins with a guess of how many records
+an entity has (:attr:`.Learner.akin`), for a value that so many have is no coincidence. Where what a turn joins makes
+attributes depend on one another (:mod:`.dependence`), strangers have been joined after all: it is taken back, and
+columns have the weights of :mod:`.discriminant`, as if the clusters of the turn before were known.
 m begins with, and stays near, what it is in labelled tables (``AGREEMENT``, ``OF_FACTS``).
 """
 
@@ -31,7 +32,8 @@ from partita._core.progress import Watcher, unwatched
 from partita._core.typing import Array, Floats, Integers
 from partita.learning.guesses import bold, careful, first_guess, references
 from partita.learning.known import Known, known_of, whole_clusters
-from partita.learning.learner import Learner, Pairs
+from partita.learning.learner import Learner, Pairs, Prior
+from partita.learning.neighbours import prior_among_neighbours
 from partita.learning.one_attribute import of_one_attribute
 from partita.models.records.entity_types import Types, learnt_types, mentions_of
 from partita.models.records.record import Record
@@ -74,11 +76,12 @@ def fit_prior(
     if learner.says_one_thing and not any(attribute.family_class for attribute in attributes):
         return of_one_attribute(model, learner, occurrences, mentioned, len(said_by), known.group, everything)
     if everything:
-        found, certain = np.unique(known.group, return_inverse=True)[1], True
+        found = np.unique(known.group, return_inverse=True)[1]
+        prior: Prior | None = learner.prior(found, known=True)
     else:
-        found, certain = in_turns(model, learner, sample, known, drawn, among, progress)
+        found, prior = in_turns(model, learner, sample, known, drawn, among, progress)
     share = mentioned / len(said_by)
-    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, certain)
+    return learnt(model, learner, found, drawn, occurrences, len(said_by), share, prior)
 
 
 def learner_of(names: list[str], attributes: list[Any], said_by: Pairs, among: list[Counter[str]]) -> Learner:
@@ -95,18 +98,20 @@ def in_turns(
     drawn: Array,
     among: list[Counter[str]],
     progress: Watcher,
-) -> tuple[Integers, bool]:
-    """Clusters of the sample, which is clustered and learnt from in turns; and whether more would be too much.
+) -> tuple[Integers, Prior | None]:
+    """Clusters of the sample, which is clustered and learnt from in turns; and m and weights, if they are special.
 
-    It is, if what a turn joins makes attributes depend on one another: then strangers are joined who share things.
+    A turn that makes attributes depend on one another has joined strangers who share things, and is taken back.
     """
     shares = learner.present.mean(axis=0)
     guess = first_guess(model, learner, among, GUESS * learner.akin)
     current, found, least = careful(guess, learner), np.arange(learner.n), np.inf
+    lesson: Prior | None = None
+    neighbours = True  # as long as they are seen after every turn
     for turn in range(TURNS):
         if turn > 0:
-            current = learnt(model, learner, found, drawn, among, learner.n, shares)
-        if turn == BOLD:
+            current = learnt(model, learner, found, drawn, among, learner.n, shares, lesson)
+        if turn == BOLD and not neighbours:
             current = bold(current, guess)
         sampler = SplitSMC(current, n_particles=PARTICLES, keys="auto", random_state=turn)
         fitting, refining = halves(progress, turn, learner.n)
@@ -116,11 +121,13 @@ def in_turns(
             dependent = learner.dependence(found)
             tells = 2 * joined(before) >= joined(found)  # else too little was joined to know what is usual
             if tells and dependent > least + DEPENDENCE:
-                return before, True
+                return before, lesson or learner.prior(before, known=True)
             least = min(least, dependent) if tells else dependent
+        lesson = prior_among_neighbours(learner, found) if neighbours else None
+        neighbours = lesson is not None
         if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
-    return found, False
+    return found, lesson
 
 
 def joined(labels: Integers) -> int:
@@ -158,7 +165,7 @@ def learnt(
     occurrences: list[Counter[str]],
     n: int,
     mentioned: Floats,
-    known: bool = False,
+    prior: Prior | None = None,
 ) -> Any:
     """The model with what clusters of the sample teach.
 
@@ -175,11 +182,11 @@ def learnt(
     n : int
     mentioned : float array
         Of each attribute: the share of records that mention it.
-    known : bool
-        Whether pairs of different clusters are known to be strangers.
+    prior : pair of arrays, optional
+        m and weights, else those of :meth:`.Learner.prior`.
     """
     names, attributes = model._modelled()
-    agreement, weights = learner.prior(labels, known=known)
+    agreement, weights = learner.prior(labels) if prior is None else prior
     size = 1.0 / float(np.mean(1.0 / np.bincount(labels)[labels[drawn]])) + MORE
     clusters = values_of_clusters(learner.pairs, labels, len(attributes))
     fitted = dict(model.attributes)
