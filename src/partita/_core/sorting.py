@@ -103,7 +103,7 @@ def sort_range(values, first, last):
     gap = 364
     while gap > 0:
         for i in range(first + gap, last):
-            value, j = values[i], i
+            value, j = values[i], np.int64(i)
             while j - gap >= first and values[j - gap] > value:
                 values[j] = values[j - gap]
                 j -= gap

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import tempfile
@@ -213,6 +214,7 @@ class Run:
             raise ValueError("there is no record: at least one is needed")
         self.clock.done("reading")
         model = self.learnt()
+        gc.collect()  # the samplers that it was learnt with, which refer to themselves
         self.clock.done("learning")
         sampler = Engine(model, self.settings, 1, 2, 0.0, self.seed, "auto")
         self.place.prepare(sampler)

@@ -63,8 +63,8 @@ class Keyed:
                         last.append(len(codes))
                     items.append(number)
                 ends.append(len(items))
-        caches: list[dict[str, Any]] = [*self.known_keys, *self.known_words]
-        for known in caches:
+        remembered: list[dict[str, Any]] = [*self.known_keys, *self.known_words]
+        for known in remembered:
             if len(known) > KEPT:
                 known.clear()
         values = in_numpy(items)
