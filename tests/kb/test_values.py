@@ -9,7 +9,6 @@ import partita.kb
 from partita._core.hashing import code_of
 from partita.kb.store import tables
 from partita.kb.values import KnownValues, packed, unpacked, without
-from partita.models.records.comparisons.vocabulary import number_of_part
 from tests.helpers.people import fragments
 
 ROWS, _ = fragments(24)
@@ -59,13 +58,6 @@ def test_what_is_kept_is_what_another_process_would_find():
     assert again.number(encoded_by(other, SAID)) == said  # so that nothing is kept twice
     assert list(again.unsaved()) == []
     assert known.next_number == 7 == sum(len(unpacked(piece.body).owner) for piece in pieces)
-
-
-def test_a_part_has_a_number_of_its_own():
-    parts = ["a", "ab", "ba", "aba", " ab", "ab ", "\U0010ffff" * 3, "", "abcd", "long part", "long parts"]
-    numbers = [number_of_part(part) for part in parts]
-    assert len(set(numbers)) == len(parts)
-    assert all(-(2**63) <= number < 2**63 for number in numbers)
 
 
 def test_numbers_that_nobody_has_are_refused():

@@ -63,7 +63,7 @@ def prior_among_neighbours(learner: Learner, labels: Integers) -> Prior | None:
     """m and the weights, as :meth:`.Learner.prior` has them, if there are neighbours; None if there are not."""
     agreement, evidence, u = learner.evidence(labels)
     near, stride = near_pairs(learner, evidence)
-    if not len(near.first):
+    if len(near.first) * stride < FEWEST:
         return None
     log_u = np.log(agreement)[near.attribute, near.level] - near.said
     every = learner.n * (learner.n - 1) / 2 / stride
@@ -136,7 +136,8 @@ def fitted(
         kin, neighbours = np.zeros((2, len(near.first)))
         of_kin, of_neighbours = np.zeros((2, *agreement.shape))
         spoken = np.zeros(len(agreement))
-        log_prior = np.log(np.append(found.shares, 1.0 - found.shares.sum()))
+        others = max(1.0 - found.shares.sum(), 1.0 / every)  # where nearly all pairs are near
+        log_prior = np.log(np.append(found.shares, others))
         classes = np.log(found.m), found.alike, found.shared, log_prior
         tell_apart(near, log_u, *classes, kin, neighbours, of_kin, of_neighbours, spoken)
         m = shares_of(of_kin, agreement)

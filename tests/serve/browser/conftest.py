@@ -20,7 +20,7 @@ QUIET = (
 PATIENCE = 20_000  # milliseconds
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # as nothing else can use asyncio while Playwright does
 def browser():
     """Chromium: that of the system, or Playwright's own; without either the tests skip."""
     found = (
