@@ -31,7 +31,7 @@ BLOCK = re.compile(
 )
 PICTURE = re.compile(r"<!-- picture: ([\w-]+) -->")
 MODULE = re.compile(r"# (\w+)\.py\n")
-LARGEST = 80_000  # bytes of a picture
+SMALL, LARGEST = 60_000, 80_000  # bytes: from here on a picture gets fewer colours; no picture may be larger
 
 
 def pages() -> list[Path]:
@@ -88,13 +88,15 @@ def inside(folder: Path) -> Any:
 
 
 def save(figure: Figure, name: str) -> None:
-    """A picture of few colours, as small as it gets."""
+    """A picture as small as it gets."""
     from PIL import Image
 
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=90, format="png", bbox_inches="tight", pad_inches=0.12)
     drawn.seek(0)
-    picture = Image.open(drawn).convert("RGB").quantize(200, dither=Image.Dither.NONE)
+    picture = Image.open(drawn).convert("RGB")
+    if len(drawn.getvalue()) > SMALL:
+        picture = picture.quantize(200, dither=Image.Dither.NONE)
     IMAGES.mkdir(exist_ok=True)
     file = IMAGES / f"{name}.png"
     picture.save(file, optimize=True)
