@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tests.helpers.files import ROOT
 
 FENCE = re.compile(
-    r"^(?P<above>(?:<!-- .* -->\n)*)```(?P<language>[\w{}-]*)\n(?P<code>.*?)^```$", re.M | re.S
+    r"^(?P<above>(?:<!-- [^\n]* -->\n)*)```(?P<language>[\w{}-]*)\n(?P<code>.*?)^```$", re.M | re.S
 )
 REASON = re.compile(r"<!-- not run: (.*?) -->")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "results" / "RESULTS.md"]
