@@ -1,6 +1,7 @@
 """What somebody on the same machine may try, over a socket of their own: nothing of it gets in, or keeps others out."""
 
 import json
+import signal
 import socket
 import threading
 import time
@@ -10,6 +11,7 @@ import uvicorn
 
 import partita.kb
 from partita.serve import create_app, security
+from partita.serve.running import Server
 from tests.helpers.people import fragments
 
 
@@ -19,12 +21,14 @@ def port(tmp_path_factory):
     with partita.kb.open(path) as kb:
         kb.add(fragments(20, seed=2)[0])
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(path), log_level="critical", lifespan="on"))
+    app = create_app(path)
+    server = Server(uvicorn.Config(app, log_level="critical", lifespan="on"), app.state.desk)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     yield listening.getsockname()[1]
-    server.should_exit = True
+    server.handle_exit(signal.SIGTERM, None)
     thread.join(60)
+    assert not thread.is_alive()
     listening.close()
 
 
