@@ -73,7 +73,7 @@ class Health(Answer):
 
     status: Literal["ok"]
     version: str
-    model_config = example({"status": "ok", "version": "0.1.0"})
+    model_config = example({"status": "ok", "version": "0.2.0"})
 
 
 class Happened(Answer):
