@@ -1,5 +1,6 @@
 """The live feed, and a service as a process of its own: what it says, and how it stops."""
 
+import asyncio
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ import pytest
 
 import partita.kb
 from partita.kb.store.database import get
+from partita.serve import live
+from partita.serve.desk import Closing
 from tests.helpers.people import fragments
 
 PATIENCE = 60
@@ -117,6 +120,34 @@ def test_the_feed_has_what_happens_from_here_and_elsewhere_and_goes_on_where_it_
         assert process.wait(PATIENCE) == 0
         until(lambda: ann.ended and bob.ended and carl.ended and dora.ended)
         assert time.monotonic() - began < 20
+
+
+def test_listeners_who_are_cut_off_leave_the_others_their_feed():
+    class Desk:
+        is_closing, last = False, 0
+
+        async def moment(self):
+            return self.last
+
+    async def story():
+        desk = Desk()
+        watch = live.Watch(desk)
+        cut_off = [asyncio.create_task(watch.after(0)) for _ in range(20)]
+        staying = asyncio.create_task(watch.after(0))
+        watch.join()
+        await asyncio.sleep(0)
+        for _ in range(3):  # as often as servers do it, also while a listener is on its way out
+            for task in cut_off:
+                task.cancel()
+            await asyncio.sleep(0)
+        desk.last = 1
+        await asyncio.wait_for(staying, 10)
+        desk.is_closing = True
+        with pytest.raises(Closing):
+            await watch.after(1)
+        watch.leave()
+
+    asyncio.run(story())
 
 
 def test_a_feed_of_what_is_no_entity(service):

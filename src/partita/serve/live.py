@@ -86,7 +86,7 @@ class Watch:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._last = -1
-        self._changed = asyncio.Condition()
+        self._looked = asyncio.Event()  # set when there has been a look, which has another in its place then
         self._task: asyncio.Task[None] | None = None
         self.listeners = 0
 
@@ -94,10 +94,9 @@ class Watch:
         """Wait for an event after one, for as long as a heart takes to beat; Closing if the service stops."""
         if self._desk.is_closing:
             raise Closing
-        async with self._changed:
-            if self._last <= event:
-                waiting = self._changed.wait_for(lambda: self._last > event or self._desk.is_closing)
-                await asyncio.wait_for(waiting, HEARTBEAT)
+        async with asyncio.timeout(HEARTBEAT):
+            while self._last <= event and not self._desk.is_closing:
+                await self._looked.wait()
 
     def join(self) -> None:
         """One more listens."""
@@ -115,15 +114,18 @@ class Watch:
             while self.listeners and not self._desk.is_closing:
                 with suppress(StoreError):  # of a store that may be there again in a moment
                     self._last = await self._desk.moment()
-                async with self._changed:
-                    self._changed.notify_all()
+                self._wake()
                 await asyncio.sleep(PERIOD)
         except Closing:
             pass
         finally:
             self._task = None
-            async with self._changed:
-                self._changed.notify_all()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Have everybody see what the last look has found. No lock, which one who is cut off might take along."""
+        self._looked.set()
+        self._looked = asyncio.Event()
 
 
 async def feed(desk: Desk, watch: Watch, since: int, entity: str | None) -> AsyncIterator[str]:

@@ -90,14 +90,16 @@ def visit(browser):
         )
         watched = Watched(context)
         watched.allowed = allowed
-        opened.append((context, watched))
         where = urlsplit(url)
-        WINDOWS[f"{where.scheme}://{where.netloc}"].append(context)
+        beside = WINDOWS[f"{where.scheme}://{where.netloc}"]
+        beside.append(context)
+        opened.append((context, watched, beside))
         watched.page.goto(url)
         return watched.page
 
     yield open_page
-    for context, watched in opened:
+    for context, watched, beside in opened:
         context.close()
+        beside.remove(context)  # or its service would close it again, when the browser may have gone
         assert not watched.errors
         assert not watched.foreign
