@@ -23,6 +23,15 @@ class OtherModel(Poisson):
     """A user's model that the file was not made with."""
 
 
+class Positive(pt.Gaussian):
+    """A user's compiled model of logarithms, for which zeros are no observations."""
+
+    def encode(self, X):
+        if (X <= 0.0).any():
+            raise ValueError("sizes are above 0")
+        return super().encode(np.log(X))
+
+
 # ---------------------------------------------------------------------- what a file keeps
 
 
@@ -39,6 +48,15 @@ def test_a_loaded_sampler_is_the_saved_one(kind, path):
     assert str(ours.pop("model")) == str(theirs.pop("model"))
     assert ours == theirs
     assert answers(loaded.fit(REAL)) == before
+
+
+def test_a_model_of_which_a_row_of_zeros_is_no_observation(path):
+    X = np.array([[1.0, 2.0], [1.1, 2.1], [50.0, 0.1]])
+    sampler = pt.SplitSMC(Positive(), alpha=1.0, n_particles=10).fit(X)
+    sampler.save(path)
+    loaded = pt.SplitSMC.load(path, model=Positive())
+    assert answers(loaded) == answers(sampler)
+    assert answers(loaded.partial_fit(X)) == answers(sampler.partial_fit(X))
 
 
 def test_the_same_state_makes_the_same_file(path, tmp_path):

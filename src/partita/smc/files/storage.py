@@ -311,8 +311,17 @@ def _encoded_width(model: Model, n_features: int, found: Any, data: Array) -> in
     if found is not None:
         return model.encoded_width(found)
     if isinstance(model, CompiledModel):
-        require(model.encode(np.zeros((1, n_features))).shape[1] == data.shape[1], "data")
+        require(_width_of_a_row(model, n_features) in (None, data.shape[1]), "data")
     return data.shape[1]
+
+
+def _width_of_a_row(model: CompiledModel, n_features: int) -> int | None:
+    """How many numbers the model makes of a row of zeros; None where zeros are no observation of it."""
+    try:
+        with np.errstate(all="ignore"):
+            return model.encode(np.zeros((1, n_features))).shape[1]
+    except ValueError:
+        return None
 
 
 def _restore(engine: Engine, found: Any, path: Any) -> None:
