@@ -357,3 +357,20 @@ def test_the_concentration_is_learnt():
     k = gibbs.labels_.max() + 1
     assert abs(np.log(gibbs.alpha_ / alpha_for(float(k), len(X)))) < 0.5  # it suits the clusters it found
     assert gibbs.log_density() == pytest.approx(again.log_density(), abs=20.0)
+
+
+def test_the_concentration_is_no_matter_of_chance():
+    """Where clusters overlap their number moves from sweep to sweep: the last draw alone gave 0.4 to 5.6."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(0.0, 3.0, (80, 2)) + 5.0 * rng.integers(3, size=(80, 1))
+    model = pt.Gaussian(shape=8.6, rate=80.0, mean=3.0, precision=0.6)
+    found = [pt.Gibbs(model, "auto", max_sweeps=100, random_state=seed).fit(X).alpha_ for seed in range(8)]
+    assert max(found) < 3.0 * min(found)
+
+
+def test_learning_the_concentration_leaves_time_to_sample(monkeypatch):
+    clock = itertools.count()  # each look at it takes a second
+    monkeypatch.setattr("partita.offline.base.perf_counter", lambda: float(next(clock)))
+    history = pt.Gibbs(MODEL, "auto", max_sweeps=10**6, max_time=40.0, random_state=0).fit(POINTS).history_
+    assert 20.0 <= history.time[0] <= 23.0
+    assert len(history.time) > 15

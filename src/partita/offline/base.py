@@ -68,6 +68,10 @@ class Recorder:
         if self.kept is not None:
             self.kept.append(in_order(partition.label))
 
+    def has_used(self, share: float) -> bool:
+        """Whether so much of ``max_time`` has passed by now."""
+        return self.max_time is not None and perf_counter() - self.start >= share * self.max_time
+
     @property
     def out_of_time(self) -> bool:
         """Whether ``max_time`` seconds had passed at the last moment noted, so that who reads the history can tell."""
@@ -110,8 +114,8 @@ def log_alpha_of(alpha: Any) -> float:
     return 0.0 if is_automatic(alpha) else log_of("alpha", alpha, ' or "auto"')
 
 
-def learnt_log_alpha(n_clusters: int, n: int) -> float:
-    """The logarithm of the concentration that suits so many clusters of n observations.
+def learnt_log_alpha(n_clusters: float, n: int) -> float:
+    """The logarithm of the concentration that suits so many clusters of n observations, on average.
 
     Empirical Bayes, with the weak prior that the samplers have.
     """

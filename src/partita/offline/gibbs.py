@@ -23,7 +23,8 @@ from partita.offline.base import (
 )
 from partita.offline.chain import chain
 
-LEARNING = 20  # sweeps in which the concentration is learnt
+LEARNING = 100  # sweeps in which the concentration is learnt
+SETTLING = 20  # of these: while the chain leaves its start, the last one alone says how many clusters there are
 
 
 class Gibbs(Offline):
@@ -39,10 +40,13 @@ class Gibbs(Offline):
         How likely a cluster is. None stands for a :class:`Gaussian` whose prior is fitted to the data.
     alpha : float or "auto"
         Concentration of the Dirichlet process: the larger, the more clusters. "auto" learns it by empirical Bayes
-        during the first sweeps, which are not recorded, and keeps to it from then on.
+        during 100 sweeps, or ``max_sweeps`` or half of ``max_time`` if that is less, which are not recorded, and
+        keeps to it from then on.
     surrogate : Model, optional
         A cheaper model, from whose conditional distribution clusters are proposed; the model then accepts or
-        rejects, and is asked for two clusters only. It must not rule out what the model does not.
+        rejects, and is asked for two clusters only. It must not rule out what the model does not. The less it is
+        like the model, the more often it is rejected: the draws are of the same posterior, but the chain takes more
+        sweeps to come to it.
     init : array of shape (n,), optional
         Labels to start from. Every observation is a cluster of its own by default.
     max_sweeps : int
@@ -61,7 +65,8 @@ class Gibbs(Offline):
     labels_ : array of shape (n,)
         The best clustering seen, numbered in order of first appearance.
     history_ : History
-        Time, score and number of clusters at the start and after every sweep.
+        At the start and after every sweep, arrays of shape (sweeps + 1,): ``time`` in seconds, ``score``, and
+        ``n_clusters``; with ``keep_labels`` also ``labels``, of shape (sweeps + 1, n), else None.
     model_ : Model
     alpha_ : float
     n_features_in_ : int
@@ -74,6 +79,14 @@ class Gibbs(Offline):
     >>> gibbs.labels_
     array([0, 0, 1, 0, 1])
     >>> bool(gibbs.log_density() == gibbs.history_.score.max())
+    True
+
+    Draws, and what they say of a pair, beside what the posterior of :class:`SplitSMC` says:
+
+    >>> chain = pt.Gibbs(pt.Gaussian(rate=0.1), alpha=1.0, keep_labels=True, random_state=0).fit(X)
+    >>> draws = chain.history_.labels[100:]
+    >>> sampler = pt.SplitSMC(pt.Gaussian(rate=0.1), alpha=1.0).fit(X)
+    >>> bool(abs((draws[:, 0] == draws[:, 1]).mean() - sampler.posterior_.together(0, 1)) < 0.1)
     True
     """
 
@@ -124,9 +137,12 @@ class Gibbs(Offline):
             rng = np.random.default_rng(self._seed())
             walk = chain(model, surrogate, X, labels, log_alpha)
             if is_automatic(self.alpha):
-                for _ in range(min(LEARNING, max_sweeps)):
+                counts: list[int] = []
+                while len(counts) < min(LEARNING, max_sweeps) and not recorder.has_used(0.5):
                     walk.sweep(rng.permutation(len(X)), rng.random((len(X), 2)))
-                    walk.log_alpha = learnt_log_alpha(int(walk.partition.n_clusters[0]), len(X))
+                    counts.append(int(walk.partition.n_clusters[0]))
+                    settled = counts[SETTLING:] or counts[-1:]  # one draw alone would leave α to chance
+                    walk.log_alpha = learnt_log_alpha(sum(settled) / len(settled), len(X))
             recorder.record(walk.score(), walk.partition)
             for _ in steps(range(max_sweeps), "sampling", progress):
                 walk.sweep(rng.permutation(len(X)), rng.random((len(X), 2)))
