@@ -74,8 +74,10 @@ copybutton_only_copy_prompt_lines = True
 
 
 def skip(app, what, name, thing, skipped, options):
-    """Leave out what scikit-learn adds to every estimator for its own routing."""
-    return True if re.fullmatch(r"get_metadata_routing|set_\w+_request", name) else None
+    """Leave out what scikit-learn adds to every estimator for its own routing, and fields that say but their number."""
+    routing = re.fullmatch(r"get_metadata_routing|set_\w+_request", name)
+    field = re.match(r"Alias for field number \d+$", getattr(thing, "__doc__", None) or "")
+    return True if routing or field else None
 
 
 def drop_empty(app, page, source):

@@ -116,6 +116,22 @@ def test_the_site(site):
     assert "<math" in (site / "how" / "method.html").read_text(encoding="utf-8")
 
 
+def test_formulas_are_drawn_with_gaps_and_signs_that_fonts_have():
+    sys.path.insert(0, str(DOCS / "_ext"))
+    from docutils import nodes
+    from mathml import GAP, drawn
+
+    def formula(text):
+        return drawn(nodes.math(text, text), False)
+
+    assert formula(r"\log\alpha").count(GAP) == formula(r"\log p(c)").count(GAP) == 1
+    assert formula(r"\kappa \log\alpha").count(GAP) == 2
+    assert GAP not in formula(r"\max(a, b)")
+    assert "\u2216" in formula(r"a \setminus b")
+    assert formula(r"\Gamma(|c|)").count('lspace="0" rspace="0"') == 2
+    assert 'lspace="0"' not in formula(r"p(z \mid x)")
+
+
 # ---------------------------------------------------------------------- the reference
 
 DIRECTIVE = re.compile(r"^\.\. auto(?:class|function|exception|data):: (\S+)$", re.M)
