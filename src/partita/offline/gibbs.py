@@ -24,7 +24,7 @@ from partita.offline.base import (
 from partita.offline.chain import chain
 
 LEARNING = 100  # sweeps in which the concentration is learnt
-SETTLING = 20  # of these: while the chain leaves its start, the last one alone says how many clusters there are
+SETTLING = 20  # of these: while the chain leaves its start, the last sweep alone counts
 
 
 class Gibbs(Offline):
