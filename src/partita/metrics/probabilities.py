@@ -16,10 +16,18 @@ if TYPE_CHECKING:
 class Calibration(NamedTuple):
     """Predicted probabilities against what happened, in bins of equal width.
 
-    `bin_probability` and `bin_frequency` are the mean prediction and the observed frequency of each bin
-    (not a number where the bin is empty), `bin_count` the number of predictions in it. The expected
-    calibration error is the mean distance between the two, weighted by `bin_count`; the Brier score is
-    the mean squared distance between prediction and outcome, whatever the bins.
+    Attributes
+    ----------
+    expected_calibration_error : float
+        Mean distance between ``bin_probability`` and ``bin_frequency``, weighted by ``bin_count``.
+    bin_probability : array of shape (n_bins,)
+        Mean prediction in each bin; not a number where it is empty.
+    bin_frequency : array of shape (n_bins,)
+        How often it was so in each bin; not a number where it is empty.
+    bin_count : array of shape (n_bins,)
+        Predictions in each bin.
+    brier : float
+        Mean squared distance between prediction and outcome, whatever the bins.
     """
 
     expected_calibration_error: float
@@ -40,6 +48,10 @@ def calibration(together: ArrayLike, same: ArrayLike, n_bins: int = 10) -> Calib
         Whether it does.
     n_bins : int
         Number of bins, of equal width, that divide [0, 1]; a probability of 1 falls in the last.
+
+    Returns
+    -------
+    Calibration
 
     Examples
     --------
@@ -94,6 +106,15 @@ def pairs_for_calibration(
     -------
     i, j : ndarray of shape (at most n_pairs,)
         The two observations of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np, partita as pt
+    >>> X = np.array([[0.0], [0.4], [70.0], [1.1]])
+    >>> posterior = pt.SplitSMC(pt.Gaussian(rate=0.1), alpha=1.0, n_particles=5).fit(X).posterior_
+    >>> i, j = pairs_for_calibration(posterior)
+    >>> list(zip(i.tolist(), j.tolist()))
+    [(0, 1), (0, 3), (1, 3)]
     """
     if n_pairs < 1:
         raise ValueError(f"n_pairs must be at least 1, got {n_pairs}")
@@ -130,8 +151,33 @@ def calibration_of(
     """Check a posterior's probabilities of sharing a cluster against the truth.
 
     The pairs asked about are those of `pairs_for_calibration`: inside subproblems only, where the
-    posterior has something to be unsure of. `labels_true` holds the true cluster of each observation, in
-    the order they were seen; the other parameters are those of `pairs_for_calibration` and `calibration`.
+    posterior has something to be unsure of. To ask about all pairs give `calibration` their probabilities,
+    ``posterior.together(i, j)`` with ``i, j = np.triu_indices(n, 1)``.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    labels_true : array-like of shape (n,)
+        True cluster of each observation, in the order in which they were seen.
+    n_pairs : int
+        Most pairs to ask about.
+    random_state : int, numpy.random.Generator or None
+        Source of randomness, used only when there are more pairs.
+    n_bins : int
+        Number of bins.
+
+    Returns
+    -------
+    Calibration
+
+    Examples
+    --------
+    >>> import partita as pt
+    >>> X, truth = pt.datasets.gaussian_mixture(100, random_state=0)
+    >>> posterior = pt.SplitSMC(pt.Gaussian(precision=2e-4), alpha=20.0).fit(X).posterior_
+    >>> report = calibration_of(posterior, truth, n_bins=5)
+    >>> report.bin_count.shape
+    (5,)
     """
     labels = label_codes("labels_true", labels_true)
     n_observations = np.size(posterior.labels())

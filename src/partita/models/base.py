@@ -61,11 +61,18 @@ class Model(BaseEstimator):  # type: ignore[misc]
         raise TypeError(f"{type(self).__name__} must define validate(X)")
 
     def statistics(self, X: Array) -> Floats:
-        """Additive statistics of each observation, shape (n, k)."""
+        """Additive statistics of the observations ``X``, shape (n, d): an array of shape (n, k), of finite numbers.
+
+        The number of observations is not among them: :meth:`log_marginal` is told it.
+        """
         raise TypeError(f"{type(self).__name__} must define statistics(X)")
 
     def log_marginal(self, totals: Floats, sizes: Floats) -> Floats:
-        """log p(c) of many clusters from their summed statistics (r, k) and sizes (r,)."""
+        """log p(c) of r clusters, shape (r,), from their summed statistics, shape (r, k), and sizes, shape (r,).
+
+        −inf stands for what is impossible. A factor that each observation brings alone, such as 1/x! of a count, is the
+        same in every clustering: without it scores are other ones, and no probability.
+        """
         raise TypeError(f"{type(self).__name__} must define log_marginal(totals, sizes)")
 
     def check(self, n_features: int) -> None:
@@ -211,12 +218,22 @@ class CompiledModel(Model):
             True clusters. With them the hyperparameters maximise the evidence Σ_c log p(c). Without, the
             sampler clusters a sample with many hyperparameters, and those with which it does best win, by a
             mean of the joint density of data and clusters and the prequential density of the data
-            (:mod:`partita.learning.empirical_bayes` says why).
+            (docs/how/beyond-the-paper.md has the formula).
 
         Returns
         -------
         model
             A new model of the same class; this one is left as it is.
+
+        Examples
+        --------
+        >>> import numpy as np, partita as pt
+        >>> rng = np.random.default_rng(0)
+        >>> labels = np.repeat([0, 1, 2, 3], 25)
+        >>> X = np.array([0.0, 20.0, 40.0, 60.0])[labels, None] + rng.normal(0.0, 2.0, (100, 1))
+        >>> model = pt.Gaussian().fit_prior(X, labels)
+        >>> bool(2.0 < model.rate[0] / model.shape < 6.0)  # about 4, the variance within clusters
+        True
         """
         return registry.taught(self, X, labels)
 

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
 class Posterior:
     """A distribution over clusterings: a product over subproblems of weighted particles.
 
-    The sampler makes these; the arrays are read, never changed. S subproblems, B blocks, R particles in all.
+    Samplers make these, as ``posterior_``; the parameters are how it is stored, for whoever makes one by hand. The
+    arrays are read, never changed. A *block* is a set of observations that are together in all particles, such as
+    those of a cluster that nothing speaks against. n observations, S subproblems, B blocks, R particles in all.
 
     Parameters
     ----------
     observation_block : (n,) int64 array
-        The block of each observation.
+        The block of each observation, numbered through all subproblems, 0..B−1.
     blocks_start, rows_start, cells_start : (S+1,) int64 arrays
         Subproblem s has blocks ``blocks_start[s]:blocks_start[s+1]``, particles
         ``rows_start[s]:rows_start[s+1]``, heaviest first, and ``cells[cells_start[s]:cells_start[s+1]]``,
@@ -46,7 +48,20 @@ class Posterior:
 
     Examples
     --------
-    Observations 0 and 1 are surely together, 3 joins them with probability 3/4, 2 is a subproblem of its own.
+    >>> import numpy as np, partita as pt
+    >>> X = np.array([[0.0], [0.4], [7.0], [1.1]])
+    >>> posterior = pt.SplitSMC(pt.Gaussian(rate=0.1), alpha=1.0, n_particles=10).fit(X).posterior_
+    >>> every = np.arange(posterior.n_observations)
+    >>> posterior.together(every[:, None], every).shape  # the co-clustering matrix
+    (4, 4)
+    >>> draws = posterior.sample(1000, random_state=0)
+    >>> bool(abs((draws[:, 0] == draws[:, 1]).mean() - posterior.together(0, 1)) < 0.05)
+    True
+    >>> bool(posterior.expected_loss(posterior.labels("vi"), "vi") <= posterior.expected_loss([0, 0, 1, 0], "vi"))
+    True
+
+    One made by hand, where observations 0 and 1 are surely together, 3 joins them with probability 3/4, and 2 is a
+    subproblem of its own:
 
     >>> posterior = Posterior(observation_block=[0, 0, 2, 1], blocks_start=[0, 2, 3], rows_start=[0, 2, 3],
     ...                       cells_start=[0, 4, 5], cells=[0, 0, 1, 2, 3], alpha=1.0,
@@ -96,7 +111,12 @@ class Posterior:
 
     @property
     def subproblems(self) -> Sequence[Subproblem]:
-        """The subproblems, each with ``.observations``, ``.partitions`` and ``.probabilities``."""
+        """The subproblems, a sequence of S, each with three arrays.
+
+        ``observations``, shape (k,), their numbers, ascending; ``partitions``, shape (P, k), one particle a row,
+        labels 0..K−1 in order of first appearance, the heaviest particle first; and ``probabilities``, shape (P,),
+        the weights of these, which sum to one.
+        """
         return Subproblems(self._particles)
 
     def __repr__(self) -> str:
@@ -140,9 +160,9 @@ class Posterior:
 
         Notes
         -----
-        The minimiser never joins observations that share no cluster in any particle, nor divides a block
-        (`partita.posterior.losses`). It is exact wherever at most 12 blocks hang together; else it is the best of
-        several local searches, at least as good as every particle.
+        The minimiser never joins observations that share no cluster in any particle, nor divides those that are
+        together in all of them (a block). It is exact wherever at most 12 blocks hang together; else it is the best
+        of several local searches, at least as good as every particle.
         """
         chosen = losses.named_loss(loss, false_merge_cost, false_split_cost)
         particles = self._particles
@@ -199,7 +219,11 @@ class Posterior:
         Returns
         -------
         float, or float64 array of the broadcast shape
-            Exactly 1 within a block, exactly 0 across subproblems.
+            Exactly 1 where all particles have them together, exactly 0 across subproblems.
+
+        Examples
+        --------
+        All pairs: ``posterior.together(every[:, None], every)`` with ``every = np.arange(posterior.n_observations)``.
         """
         result = together(self._particles, i, j)
         return float(result) if result.ndim == 0 else result
@@ -268,8 +292,8 @@ class Posterior:
 
             p(α′ | x) ∝ prior(α′) · Γ(α′)/Γ(α′+n) · Π_s Σ_i w_{s,i} (α′/α)^{K_{s,i}}.
 
-        Valid where weights are the particles' scores, as they are by default, not for the paper's marginal
-        weights; and as good as the particles represent the clusterings that α′ favours.
+        As good as the particles represent the clusterings that α′ favours: best near the α of the sampler. Where it
+        lies at an end of the grid, fit again with an α from there.
 
         Parameters
         ----------

@@ -113,7 +113,8 @@ class Categorical(CompiledModel):
     Parameters
     ----------
     n_categories : int or list of int, optional
-        How many levels the columns have; observations are codes 0 … n − 1. ``fit_prior`` finds it.
+        How many levels the columns have; observations are codes 0 … n − 1. Needed, unless ``fit_prior`` finds it.
+        :class:`sklearn.preprocessing.OrdinalEncoder` makes codes of texts.
     concentration : float or list of arrays
         Dirichlet pseudo-counts: one number for every level of every column, or for each column an array of
         its levels'. Small ones make clusters pure.
