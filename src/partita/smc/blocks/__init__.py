@@ -6,7 +6,7 @@ with the model as it is and links those above a low log-odds, :mod:`.components`
 :mod:`.run` runs each block through an empty sampler.
 
 Within a block a step reads that block's observations, the model, α and a seed made from the number of its first
-observation, and nothing else: the no-overlap condition of the paper's Proposition 1. So what comes of a block is the
+observation, and nothing else: the no-overlap condition of the paper's proposition 3.1. So what comes of a block is the
 same to the last bit whichever blocks are run beside it, wherever, and in whatever order, and the product of what
 comes of all blocks is the posterior.
 """
