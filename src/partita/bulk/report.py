@@ -165,7 +165,7 @@ class Clock:
 
 def divided(report: Report, edges: Edges, blocks: Blocks, component: Integers) -> None:
     """Note how records were divided."""
-    sizes = np.bincount(component)
+    sizes = np.unique(component, return_counts=True)[1]
     report.pairs, report.components = len(edges.first), len(sizes)
     report.blocks = len(np.unique(blocks.block))
     report.divided = int((sizes > MOST).sum())

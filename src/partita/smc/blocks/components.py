@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from partita._core.kernel import inner, kernel
 from partita._core.typing import Integers
@@ -27,11 +25,10 @@ class Blocks(NamedTuple):
 
 def blocks_of(n: int, edges: Edges, most: int = MOST) -> Blocks:
     """Blocks of n observations, of which none has more than ``most``."""
-    component = component_of(n, edges)
-    large = np.bincount(component, minlength=1) > most
-    of_large = np.flatnonzero(large[component[edges.first]])
-    root = firsts(component)
-    within = np.flatnonzero(large[component])
+    root = component_of(n, edges)
+    large = np.bincount(root, minlength=n) > most
+    of_large = np.flatnonzero(large[root[edges.first]])
+    within = np.flatnonzero(large[root])
     root[within] = within  # each alone, for now
     order = of_large[np.lexsort((edges.second[of_large], edges.first[of_large], -edges.odds[of_large]))]
     sizes = np.bincount(root, minlength=n)
@@ -41,18 +38,10 @@ def blocks_of(n: int, edges: Edges, most: int = MOST) -> Blocks:
 
 
 def component_of(n: int, edges: Edges) -> Integers:
-    """Of each of n observations, which connected component it is in."""
-    ones = np.ones(len(edges.first), np.int8)
-    found: Integers = connected_components(
-        coo_matrix((ones, (edges.first, edges.second)), shape=(n, n)), directed=False
-    )[1]
-    return found
-
-
-def firsts(labels: Integers) -> Integers:
-    """Of each observation the first one that has its label."""
-    found: Integers = np.unique(labels, return_index=True)[1][labels]
-    return found
+    """Of each of n observations the first one of its connected component."""
+    root = np.arange(n)
+    joins(root, np.ones(n, np.int64), edges.first, edges.second, n)
+    return root
 
 
 @kernel
