@@ -7,6 +7,7 @@ their ranks. Memory holds two portions at most, and of all records numbers only.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
@@ -93,6 +94,8 @@ class Portions:
         place[order] = np.arange(len(order))
         said = Said(counts, place[values], np.diff(starts), keys)
         keep(self.folder(p), taken(known, order), said)
+        del engine
+        gc.collect()  # it refers to itself
 
     # ------------------------------------------------------------------ edges
 
@@ -186,6 +189,7 @@ class Portions:
         self._divide(members)
         for k, group in enumerate(groups):
             held = self._gathered(k)
+            gc.collect()  # the samplers of the last group, which refer to themselves
             for shard in group:
                 rows = np.searchsorted(members[k], shard.members)
                 yield shard, held.clustered(shard, rows, alphas, seed, sweeps)
