@@ -114,9 +114,10 @@ def test_links_are_the_same_to_the_last_bit(given_set, size, monkeypatch, tmp_pa
     in_portions(monkeypatch, size)
     again, kind = links(tmp_path / "many")
     assert kind is Portions
-    for one, other in zip(once, again, strict=True):
-        assert one.dtype == other.dtype
-        assert one.tobytes() == other.tobytes()
+    assert len(once.first) > 50
+    assert once.first.tolist() == again.first.tolist()
+    assert once.second.tolist() == again.second.tolist()
+    assert once.odds.tobytes() == again.odds.tobytes()
 
 
 def test_a_record_that_the_schema_refuses_is_named_by_its_row(monkeypatch):

@@ -157,7 +157,7 @@ class Portions:
             self.model.cut_to(length)
         rmtree(self._pairs(p))
         kept = odds >= LEAST
-        return Edges(first[kept], second[kept], odds[kept])
+        return Edges(first[kept].astype(np.int32), second[kept].astype(np.int32), odds[kept])
 
     def _held(self, p: int) -> Held:
         """A portion, in a vocabulary that is empty."""
@@ -310,7 +310,7 @@ def part_of(values: Values, said: Said, rows: Integers) -> tuple[Values, Said]:
 def one_after_the_other(parts: list[Edges]) -> Edges:
     """Edges of several parts, of which none is left."""
     n = sum(len(part.first) for part in parts)
-    found, at = Edges(np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)), 0
+    found, at = Edges(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n)), 0
     while parts:
         part = parts.pop(0)
         for column, own in zip(found, part, strict=True):

@@ -168,12 +168,14 @@ links = st.lists(
 
 
 @examples(200)
-@given(links, st.integers(1, 12))
-def test_components_with_the_strongest_links_first_where_they_would_be_too_large(links, most):
+@given(links, st.integers(1, 12), st.sampled_from([1, 4, 1000]), st.sampled_from([1, 2, 64]))
+def test_components_with_the_strongest_links_first_where_they_would_be_too_large(links, most, room, sampled):
     n = 12
-    found = components.blocks_of(
-        n, Edges(*map(np.array, zip(*links, strict=True))) if links else no_edges(), most
-    )
+    given_links = Edges(*map(np.array, zip(*links, strict=True))) if links else no_edges()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(components, "ROOM", room)  # links that are sorted at a time
+        patch.setattr(components, "SAMPLED", sampled)
+        found = components.blocks_of(n, given_links, most)
     block = {x: {x} for x in range(n)}
 
     def join(links, most):
