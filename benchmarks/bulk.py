@@ -1,7 +1,8 @@
-"""Many records at once: quality against one after the other, speed beside Splink, and cost from 10⁵ to 10⁶ records.
+"""Many records at once: quality against one after the other, speed beside Splink, and cost from 10⁵ to 10⁷ records.
 
 python -m benchmarks.bulk [--only quality speed scale] [--sets …] [--orders 3] [--people 100000 300000 1000000]
                           [--jobs 2] [--data DIR]
+python -m benchmarks.bulk --only plan --people 10000000 [--jobs 2] [--kept DIR]
 
 *Quality*: B-cubed F1 of ``fit(n_jobs=)``, in blocks, and of ``fit``, one record after the other, with the same model on
 the same records in the same orders; after one pass, and where there are at most 10,000 records after one sweep of
@@ -12,6 +13,10 @@ own whose kernels are compiled before; and Splink with its own demonstration, wh
 
 *Scale*: the same for people who do not exist: families who share an address, fathers and sons of one name, colleagues
 who share a switchboard, namesakes, nicknames, changed addresses and typos, 2.4 records each on average.
+
+*Plan*: ``partita bulk --plan`` for more of these people, in a process of its own: what it takes, by phase, and what it
+says of the rest. Only if it is asked for. ``--kept`` names a folder for their file and for what the plan leaves, which
+are found there again.
 
 Each part replaces its figures in results/benchmarks/bulk.json and leaves the others; what a record costs is drawn in
 bulk.png beside it.
@@ -47,6 +52,7 @@ REFINABLE = 10_000
 WINDOW = 200_000  # records within which people are shuffled
 SPLINK = "historical50k"
 PARTS = ("quality", "speed", "scale")
+PLAN = "plan"
 Person = dict[str, str]
 
 
@@ -147,6 +153,51 @@ def scale(sizes: list[int], jobs: int) -> list[dict[str, Any]]:
     return results
 
 
+def plans(sizes: list[int], jobs: int, kept: Path | None) -> list[dict[str, Any]]:
+    """People from Parquet to a plan."""
+    results = []
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = kept or Path(name)
+            if not (data := folder / f"people-{n}.parquet").exists():
+                write(({"id": f"r{number}"} | row for number, (row, _) in enumerate(population(n))), data)
+            results.append(planned(data, folder, jobs))
+        console.print(results[-1])
+    return results
+
+
+def planned(data: Path, folder: Path, jobs: int) -> dict[str, Any]:
+    """What ``partita bulk --plan`` says of a file, in a process of its own, and what it took."""
+    before, report = cpu_of_all(), folder / "report"
+    command = [sys.executable, "-c", "from partita.cli import app; app()", "bulk", str(data), "--plan"]
+    command += ["--work", str(data.with_suffix(".work")), "--report", str(report), "--jobs", str(jobs)]
+    subprocess.run([*command, "--refine", "0"], check=True, stdout=subprocess.DEVNULL)
+    found = json.loads((report / "report.json").read_text())
+    names = (
+        "records",
+        "seconds",
+        "pairs",
+        "components",
+        "blocks",
+        "shards",
+        "divided",
+        "cut",
+        "cut_probability",
+        "rest",
+    )
+    phases = {
+        phase["name"]: {key: round(phase[key], 2) for key in ("seconds", "cpu_seconds", "mebibytes")}
+        for phase in found["phases"]
+    }
+    peak = max(phase["mebibytes"] for phase in found["phases"])
+    return {name: found[name] for name in names} | {
+        "cpu_seconds": cpu_of_all() - before,
+        "mebibytes": peak,
+        "jobs": jobs,
+        "phases": phases,
+    }
+
+
 def speed(data: Path, jobs: int) -> dict[str, Any]:
     """historical50k in bulk, and with Splink."""
     from benchmarks.splink_peer import splink
@@ -205,16 +256,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--only", nargs="+", choices=(*PARTS, PLAN), default=PARTS)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--orders", type=int, default=3)
     parser.add_argument("--people", nargs="+", type=int, default=(100_000, 300_000, 1_000_000))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--kept", type=Path, help="folder for the people of a plan, and for what it leaves")
     given = parser.parse_args()
     path = RESULTS / "bulk.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    results = {name: results.get(name, {}) for name in PARTS}
+    results = {name: results.get(name, {}) for name in (*PARTS, PLAN)}
     if "quality" in given.only:
         results["quality"] |= quality(given.data, given.sets, given.orders, given.jobs)
     if "speed" in given.only:
@@ -222,6 +274,8 @@ def main() -> None:
     if "scale" in given.only:
         rows = scale(given.people, given.jobs)
         results["scale"] |= {str(row["records"]): row for row in rows}
+    if PLAN in given.only:
+        results[PLAN] |= {str(row["records"]): row for row in plans(given.people, given.jobs, given.kept)}
     keep("bulk", results)
     if results["scale"]:
         plot(list(results["scale"].values()), RESULTS / "bulk.png")
@@ -265,6 +319,14 @@ def tell(results: dict[str, Any]) -> None:
             for row in results["scale"].values()
         ]  # fmt: skip
         show("People", columns, rows)
+    if results[PLAN]:
+        columns = ["records", "seconds", "CPU seconds", "MiB", "the rest: seconds", "MiB"]
+        rows = [
+            [f"{row['records']:,}", f"{row['seconds']:,.0f}", f"{row['cpu_seconds']:,.0f}", f"{row['mebibytes']:,.0f}",
+             f"{row['rest']['seconds']:,.0f}", f"{row['rest']['read_out_mebibytes']:,.0f}"]
+            for row in results[PLAN].values()
+        ]  # fmt: skip
+        show("Plans", columns, rows)
     if results["speed"]:
         rows = [
             [name, *(f"{row[key]:.3g}" for key in ("seconds", "cpu_seconds", "mebibytes", "f1"))]

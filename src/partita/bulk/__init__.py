@@ -5,7 +5,7 @@ sampler in shards: on all cores of this machine (:mod:`.local`) or on Spark (:mo
 is in a directory, so that a run that was killed goes on (:mod:`.work`).
 """
 
-from partita.bulk.clustering import Entities, cluster
-from partita.bulk.report import Report
+from partita.bulk.clustering import Entities, cluster, plan
+from partita.bulk.report import Report, Rest
 
-__all__ = ["Entities", "Report", "cluster"]
+__all__ = ["Entities", "Report", "Rest", "cluster", "plan"]

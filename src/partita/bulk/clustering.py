@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from partita._core.typing import Floats, Integers
 from partita.bulk.local import Local
 from partita.bulk.place import Place
 from partita.bulk.records import validated
-from partita.bulk.report import Clock, Report, described, divided, largest_blocks
+from partita.bulk.report import Clock, Report, Rest, described, divided, largest_blocks
 from partita.bulk.shards import Shard, in_order, shards_of
 from partita.bulk.work import Work
 from partita.models.records.record import Record
@@ -33,12 +34,15 @@ from partita.smc.files.packing import live_slots
 from partita.smc.reading.best import best_clustering
 from partita.smc.sampler import ODDS
 from partita.smc.state.access import progress
-from partita.smc.state.state import Settings
+from partita.smc.state.state import Settings, dismantle
 
 SAMPLE = 50_000  # records, at most, that the model is learnt from
 PARTICLES = 20
 SWEEPS = 1  # of refinement, of each block
 DIGITS = 12  # of a probability that are kept
+TRIED = 20  # shards of which one is clustered to tell what all would cost
+COPIES = 3  # of what comes of shards that are held at a time: as they come, together, and in order
+ID = 80  # bytes of a record's id
 ENGINES = {"local": 0, "spark": 1}
 NO_SPARK = 'Spark needs pyspark, pandas and pyarrow, and they are not all there: pip install "partita[spark]"'
 
@@ -126,6 +130,67 @@ def cluster(
     >>> bulk.cluster(people).cluster
     array([0, 1, 0, 1, 0, 1])
     """
+    with run_of(
+        records, schema, engine, session, shards, seed, n_particles, refine, n_jobs, work, progress
+    ) as run:
+        return run.entities(records, id, shards)
+
+
+def plan(
+    records: Any,
+    *,
+    id: str | None = "id",
+    schema: Record | str | None = None,
+    engine: str = "local",
+    session: Any = None,
+    shards: int | None = None,
+    seed: int = 0,
+    n_particles: int = PARTICLES,
+    refine: int = SWEEPS,
+    n_jobs: int | None = None,
+    work: str | os.PathLike[str] | None = None,
+    progress: Watcher = unreported,
+) -> Report:
+    """What :func:`cluster` would do: how it would divide records, and about what the rest would cost.
+
+    All is done up to the plan, and a twentieth of the shards are clustered, from which the rest is estimated. In a
+    directory ``work`` all of that stays, and :func:`cluster` goes on from it, if it is given the same.
+
+    Parameters
+    ----------
+    records, id, schema, engine, session, shards, seed, n_particles, refine, n_jobs, work, progress
+        As for :func:`cluster`.
+
+    Examples
+    --------
+    >>> from partita import bulk
+    >>> people = [{"id": k, "name": ["Ada Lovelace", "Charles Babbage"][k % 2], "born": [1815, 1791][k % 2]}
+    ...           for k in range(6)]
+    >>> report = bulk.plan(people)
+    >>> report.blocks, report.cut
+    (2, 0)
+    """
+    with run_of(
+        records, schema, engine, session, shards, seed, n_particles, refine, n_jobs, work, progress
+    ) as run:
+        return run.plan(records, id, shards)
+
+
+@contextmanager
+def run_of(
+    records: Any,
+    schema: Record | str | None,
+    engine: str,
+    session: Any,
+    shards: int | None,
+    seed: int,
+    n_particles: int,
+    refine: int,
+    n_jobs: int | None,
+    work: str | os.PathLike[str] | None,
+    progress: Watcher,
+) -> Iterator[Run]:
+    """A run, if what it is given makes sense."""
     choice("engine", engine, ENGINES)
     whole("seed", seed, 0)
     whole("n_particles", n_particles, 1)
@@ -138,7 +203,7 @@ def cluster(
     if session is not None and engine != "spark":
         raise ValueError('session is for engine="spark"')
     with place_for(engine, records, session, work, n_jobs, progress) as place:
-        return Run(place, model, seed, n_particles, refine, progress).entities(records, id, shards)
+        yield Run(place, model, seed, n_particles, refine, progress)
 
 
 def place_for(
@@ -202,9 +267,21 @@ class Run:
     def entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
         """Do it; without the collector of garbage, which would look through millions of values time and again."""
         with uncollected():
-            return self._entities(records, id, shards)
+            sampler, alphas, block = self._planned(records, id)
+            found = in_order(list(self.shards(block, shards, alphas)), block)
+            self.clock.done("clustering")
+            return self.answer(sampler, found, alphas)
 
-    def _entities(self, records: Any, id: str | None, shards: int | None) -> Entities:
+    def plan(self, records: Any, id: str | None, shards: int | None) -> Report:
+        """Do what comes before clustering, and enough of that to tell what the rest would cost."""
+        with uncollected():
+            sampler, alphas, block = self._planned(records, id)
+            self.report.rest = self.rest(sampler, shards_of(block, shards), block, alphas)
+            self.clock.done("trying")
+            return self.report
+
+    def _planned(self, records: Any, id: str | None) -> tuple[Engine, tuple[Integers, Floats], Integers]:
+        """An engine that has observed nothing, α, and of each record the first record of its block."""
         self.progress("reading", 0, None)
         schema = None if self.schema is None else self.schema.to_toml()
         options = {"schema": schema, "seed": self.seed, "particles": self.settings.particles}
@@ -221,10 +298,9 @@ class Run:
         self.clock.done("encoding")
         alphas = alphas_of(sampler, self.place.n)
         block = self.blocks(float(alphas[1][-1]))
+        self.report.records = self.place.n
         self.clock.done("planning")
-        found = in_order(list(self.shards(block, shards, alphas)), block)
-        self.clock.done("clustering")
-        return self.answer(sampler, found, alphas)
+        return sampler, alphas, block
 
     def learnt(self) -> Record:
         """The model, learnt on a sample, if that has not been done."""
@@ -284,16 +360,48 @@ class Run:
             self.progress("clustering", done, self.place.n)
             yield found
 
+    def rest(
+        self, sampler: Engine, shards: list[Shard], block: Integers, alphas: tuple[Integers, Floats]
+    ) -> Rest:
+        """What is left to do would cost about so much, as some shards tell."""
+        self.report.shards = len(shards)
+        some = shards[: -(-len(shards) // TRIED)]
+        tried, parts, began = sum(len(shard.members) for shard in some), [], time.perf_counter()
+        self.progress("trying", 0, tried)
+        for shard, found in self.place.map_shards(some, alphas, self.seed, self.sweeps):
+            self.work.write_arrays(name_of(shard, len(shards)), found._asdict())
+            parts.append(found)
+            self.progress("trying", sum(len(part.members) for part in parts), tried)
+        whole = in_order(parts, block)
+        numbers = np.sort(whole.members)
+        whole = whole._replace(members=np.searchsorted(numbers, whole.members))
+        state, *_ = self.read_out(sampler, whole, alphas)
+        held = COPIES * sum(part.nbytes for part in whole) + sum(part.nbytes for part in dismantle(state)[0])
+        times = self.place.n / tried
+        return Rest(
+            tried,
+            (time.perf_counter() - began) * times,
+            max(phase.mebibytes for phase in self.report.phases),
+            self.report.phases[1].mebibytes + (held / tried + ID) * self.place.n / 2**20,
+        )
+
+    def read_out(
+        self, sampler: Engine, found: Packed, alphas: tuple[Integers, Floats]
+    ) -> tuple[Any, Integers, Floats]:
+        """A state without what records say, their clusters in the best clustering, and how sure it is of each."""
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        data = np.zeros((len(found.members), 2))
+        state = state_of(sampler, found, data, nothing, alphas, statistics=False)
+        _, clusters, sure = best_clustering(state, live_slots(state))
+        return state, clusters, sure
+
     def answer(self, sampler: Engine, found: Packed, alphas: tuple[Integers, Floats]) -> Entities:
         """The best clustering, and how sure it is of each record."""
-        n = self.place.n
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        state = state_of(sampler, found, np.zeros((n, 2)), nothing, alphas, statistics=False)
-        _, clusters, sure = best_clustering(state, live_slots(state))
+        state, clusters, sure = self.read_out(sampler, found, alphas)
         numbers, first, cluster = np.unique(clusters, return_index=True, return_inverse=True)
         order = np.empty(len(numbers), np.int64)
         order[np.argsort(first)] = np.arange(len(numbers))
-        self.report.records, self.report.entities = n, len(numbers)
+        self.report.entities = len(numbers)
         self.report.alpha = math.exp(progress(state)[3])
         ids = self.place.ids()
         self.clock.done("reading out")

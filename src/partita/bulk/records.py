@@ -12,19 +12,20 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from partita._core.typing import Integers
+from partita._core.typing import Array, Integers
 from partita._core.version import __version__
 from partita.bulk.work import VERSION, partial
 from partita.models.records.fragments import check_fragment, is_missing, rows_of
 
 CHUNK = 25_000  # records of a file
 ID = "id"  # the field of the id, unless another is named: records may do without it
+HASHED = np.dtype("S16")
 Said = dict[str, Any]
 
 
 def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
     """Ids, and what records say, as JSON; errors name the row."""
-    known: dict[str, int] = {}
+    known = Ids()
     seen = id is None or id == ID
     row = -1
     for row, given in enumerate(rows_of(records)):
@@ -33,11 +34,56 @@ def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
         own = None if id is None else given.get(id)
         seen = seen or id in given
         name = str(row) if is_missing(own) else str(own)
-        if (before := known.setdefault(name, row)) != row:
-            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
+        known.add(row, name)
         yield name, as_json(f"row {row}", given, id)
+    known.settle()
     if row >= 0 and not seen:
         raise ValueError(f"no record has the field {id!r}, which is to hold its id")
+
+
+class Ids:
+    """The ids of rows, of which no two are the same: a hash of each, but for the last few thousand."""
+
+    def __init__(self) -> None:
+        self.last: dict[str, int] = {}
+        self.runs: list[
+            tuple[Array, Integers]
+        ] = []  # ids, sorted, and their rows; each has less than half of the last
+
+    def add(self, row: int, name: str) -> None:
+        """The id of the next row; ValueError if an earlier one has it, when some thousand rows have come."""
+        if (before := self.last.setdefault(name, row)) != row:
+            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
+        if len(self.last) == CHUNK:
+            self.settle()
+
+    def settle(self) -> None:
+        """Compare the last ones with all before them; ValueError names the first that was there."""
+        if not self.last:
+            return
+        ids, rows = np.array([hashed(name) for name in self.last], HASHED), np.array(list(self.last.values()))
+        twice: dict[int, int] = {}
+        for known, before in self.runs:
+            at = np.searchsorted(known, ids)
+            at[at == len(known)] = 0
+            same = known[at] == ids
+            twice |= zip(rows[same].tolist(), before[at[same]].tolist(), strict=True)
+        if twice:
+            row = min(twice)
+            name = next(name for name, own in self.last.items() if own == row)
+            raise ValueError(f"row {row} and row {twice[row]} have the same id, {name!r}")
+        self.last = {}
+        parts = [(ids, rows)]
+        while self.runs and len(self.runs[-1][0]) <= 2 * sum(len(part) for part, _ in parts):
+            parts.insert(0, self.runs.pop())
+        ids, rows = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        order = np.argsort(ids, kind="stable")
+        self.runs.append((ids[order], rows[order]))
+
+
+def hashed(name: str) -> bytes:
+    """Sixteen bytes that stand for an id."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
@@ -126,10 +172,11 @@ class Records:
             if file.name > self._file((self.n - 1) // CHUNK).name:
                 file.unlink()
 
-    def chunks(self) -> Iterator[tuple[int, list[Said]]]:
-        """What they say, some thousand at a time, with the number of the first."""
-        for first in range(0, self.n, CHUNK):
-            yield first, parsed(self._column(first // CHUNK, "said"))
+    def chunks(self, start: int, stop: int) -> Iterator[tuple[int, list[Said]]]:
+        """What those from ``start`` to ``stop`` say, some thousand at a time, with the number of the first."""
+        for first in range(start - start % CHUNK, stop, CHUNK):
+            texts = self._column(first // CHUNK, "said")
+            yield max(first, start), parsed(texts[max(start - first, 0) : stop - first])
 
     def ids(self) -> list[str]:
         """Their ids."""

@@ -40,6 +40,34 @@ class Block:
 
 
 @dataclass
+class Rest:
+    """What a run would cost that has only been planned, by what some of its shards have.
+
+    Attributes
+    ----------
+    tried : int
+        Records that were clustered to tell it.
+    seconds : float
+        What clustering these took, and reading out their entities, times how many there are; without writing these.
+    mebibytes, read_out_mebibytes : float
+        Of the plan, at its peak, and of reading out the entities: what shards leave, times how many there are. The
+        larger one of them is what the run needs.
+    """
+
+    tried: int
+    seconds: float
+    mebibytes: float
+    read_out_mebibytes: float
+
+    def __str__(self) -> str:
+        most = max(self.mebibytes, self.read_out_mebibytes)
+        return (
+            f"The rest would take about {self.seconds / 60:,.1f} minutes, and all of it {most:,.0f} MiB, "
+            f"as {self.tried:,} records tell"
+        )
+
+
+@dataclass
 class Report:
     """What a run has done.
 
@@ -60,6 +88,8 @@ class Report:
         Records an entity has, as learnt from the sample, and from a second one; None if there were not enough for it.
     alpha : float
     phases : list of Phase
+    rest : Rest or None
+        What is left to do would cost; None unless this is a plan.
     resumed : int
         Shards that were done before.
     """
@@ -79,6 +109,7 @@ class Report:
     alpha: float = 0.0
     resumed: int = 0
     phases: list[Phase] = field(default_factory=list)
+    rest: Rest | None = None
 
     @property
     def seconds(self) -> float:
@@ -102,6 +133,14 @@ class Report:
             )
         return found
 
+    @property
+    def headline(self) -> str:
+        """How many records and entities, and how fast; of a plan what the rest would cost."""
+        if self.rest is not None:
+            return f"{self.records:,} records, planned. {self.rest}"
+        speed = "" if self.resumed else f", {self.records / max(self.seconds, 1e-9):,.0f} records a second"
+        return f"{self.records:,} records, {self.entities:,} entities{speed}"
+
     def write(self, path: Path) -> None:
         """Write report.json and report.md into a directory."""
         path.mkdir(parents=True, exist_ok=True)
@@ -111,14 +150,13 @@ class Report:
 
     def __str__(self) -> str:
         lines = [
-            f"{self.records:,} records, {self.entities:,} entities"
-            + ("" if self.resumed else f", {self.records / max(self.seconds, 1e-9):,.0f} records a second"),
+            self.headline,
             "",
             f"- {self.pairs:,} links make {self.components:,} components; {self.blocks:,} blocks in "
             f"{self.shards:,} shards" + (f", {self.resumed:,} of them done before" if self.resumed else ""),
             f"- {self.divided:,} components divided, {self.cut:,} links cut with a probability of "
             f"{self.cut_probability:,.1f} in all",
-            f"- α {self.alpha:.4g}; an entity has {self.size or float('nan'):.2f} records"
+            f"- {'' if self.rest else f'α {self.alpha:.4g}; '}an entity has {self.size or float('nan'):.2f} records"
             + (f" ({self.size_again:.2f} in a second sample)" if self.size_again else ""),
             *(f"- **Warning**: {text}" for text in self.warnings),
             "",
@@ -165,7 +203,7 @@ class Clock:
 
 def divided(report: Report, edges: Edges, blocks: Blocks, component: Integers) -> None:
     """Note how records were divided."""
-    sizes = np.bincount(component)
+    sizes = np.unique(component, return_counts=True)[1]
     report.pairs, report.components = len(edges.first), len(sizes)
     report.blocks = len(np.unique(blocks.block))
     report.divided = int((sizes > MOST).sum())

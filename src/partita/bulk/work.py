@@ -21,7 +21,8 @@ from partita._core.typing import Array
 
 VERSION = 1  # of what is kept
 SHARDS = "shard-*-of-*.npz"
-OWN = ("run.json", "lock", "model.json", SHARDS, "records-*.parquet", ".*.part", "spilt", "tables")
+PORTIONS = "portions"  # what portions of the records say, and the links between them
+OWN = ("run.json", "lock", "model.json", SHARDS, "records-*.parquet", ".*.part", "spilt", PORTIONS, "tables")
 
 
 class Kept(ABC):
@@ -100,20 +101,18 @@ class Work(Kept):
 
     def remove(self) -> None:
         """Throw away what runs have made, and the directory if nothing else is in it."""
-        for pattern in OWN:
-            for file in self.path.glob(pattern):
-                if file.is_dir():
-                    rmtree(file)
-                else:
-                    file.unlink()
+        self._throw_away(*OWN)
         if not any(self.path.iterdir()):
             self.path.rmdir()
+
+    def _throw_away(self, *patterns: str) -> None:
+        for pattern in patterns:
+            remove_all(self.path, pattern)
 
     def begin(self, digest: str) -> None:
         run = {"partita": "bulk", "version": VERSION, "digest": digest}
         if self.read_json("run") != run:
-            for file in (*self.path.glob("model.json"), *self.path.glob(SHARDS)):
-                file.unlink()
+            self._throw_away("model.json", SHARDS, PORTIONS)
             self.write_json("run", run)
 
     def write(self, name: str, contents: bytes) -> None:
@@ -129,6 +128,15 @@ class Work(Kept):
 def partial(target: Path) -> Path:
     """Where a file is until it is whole."""
     return target.with_name(f".{target.name}.part")
+
+
+def remove_all(folder: Path, pattern: str) -> None:
+    """Throw away files, and folders with what is in them."""
+    for file in folder.glob(pattern):
+        if file.is_dir():
+            rmtree(file)
+        else:
+            file.unlink()
 
 
 def packed(arrays: dict[str, Array]) -> bytes:

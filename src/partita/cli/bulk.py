@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,11 +25,23 @@ if TYPE_CHECKING:
 def bulk(
     data: args.Data,
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The answer: Parquet, CSV, JSON lines, Excel or Feather."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The answer: Parquet, CSV, JSON lines, Excel or Feather.",
+            show_default=False,
         ),
-    ],
+    ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan",
+            help="Only plan: say how the records would be divided, and about what the rest would cost. With --work, "
+            "the run goes on from there.",
+        ),
+    ] = False,
     engine: Annotated[
         str, typer.Option(help="local: all cores of this machine; spark: a session of Spark.")
     ] = "local",
@@ -90,7 +103,7 @@ def bulk(
     One row a record: unique_id (its id, or its row, counted from 0), cluster_id and match_probability, that it belongs
     there. The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
     """
-    from partita.bulk import cluster
+    from partita import bulk
     from partita.bulk.report import Clock
     from partita.kb.io import write
 
@@ -98,37 +111,46 @@ def bulk(
         refuse(f'--engine must be local or spark, not "{engine}"')
     if spark is not None and engine != "spark":
         refuse("--spark goes with --engine spark")
-    check_output(output, data)
+    if plan and output is not None:
+        refuse("--plan writes no answer: leave out --output; with --work, the run goes on from the plan")
+    if output is None and not plan:
+        refuse("name a file for the answer with --output, or only --plan")
+    if output is not None:
+        check_output(output, data)
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
     given = Input(data, id, no_id, None, ignore, format, skip_empty, encoding, sheet)
-    more: dict[str, Any] = {} if spark is None else {"session": spark}
+    more = {} if spark is None else {"session": spark}
+    options: dict[str, Any] = dict(
+        id=ID,
+        schema=None if schema is None else read_schema(schema),
+        engine=engine,
+        shards=shards,
+        seed=seed,
+        n_particles=particles,
+        refine=refine,
+        n_jobs=jobs,
+        **more,
+    )
     with directory(output, work) as kept, watching({}) as watch:
-        found = cluster(
-            records_of(given, most_rows(output)),
-            id=ID,
-            schema=None if schema is None else read_schema(schema),
-            engine=engine,
-            shards=shards,
-            seed=seed,
-            n_particles=particles,
-            refine=refine,
-            n_jobs=jobs,
-            work=kept,
-            progress=watch,
-            **more,
-        )
-        clock = Clock(found.report)
-        write(found.rows(), output, columns=COLUMNS)
-        clock.done("writing")
+        records = records_of(given, None if output is None else most_rows(output))
+        if output is None:
+            done = bulk.plan(records, work=kept, progress=watch, **options)
+        else:
+            found = bulk.cluster(records, work=kept, progress=watch, **options)
+            done, clock = found.report, Clock(found.report)
+            write(found.rows(), output, columns=COLUMNS)
+            clock.done("writing")
         if report is not None:
-            found.report.write(report)
-    for text in found.report.warnings:
+            done.write(report)
+    for text in done.warnings:
         note(f"Warning: {text}.")
     if json:
-        print_json({"output": output, **summary(found.report)})
+        print_json(({} if output is None else {"output": output}) | summary(done))
+    elif output is None:
+        answer(f"{done.headline}.")
+        answer(f"{done.blocks:,} blocks in {done.shards:,} shards; {done.cut:,} links would be cut.")
     else:
-        done = found.report
         answer(f"{output}: {done.records:,} records of {done.entities:,} entities.")
         if done.resumed:
             answer(f"{done.resumed:,} of {done.shards:,} shards had been done before.")
@@ -139,12 +161,12 @@ COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 
 @contextmanager
-def directory(output: str, work: Path | None) -> Iterator[Path | None]:
+def directory(output: str | None, work: Path | None) -> Iterator[Path | None]:
     """The directory of the run; the one beside the output goes when that is written, or if the data are refused before
     anything is done."""
     from partita.bulk.work import SHARDS
 
-    if work is not None or output == "-":
+    if work is not None or output is None or output == "-":
         yield work
         return
     beside = Path(f"{output}.work")
@@ -215,7 +237,7 @@ def summary(report: Any) -> dict[str, Any]:
     """What of a report is printed as JSON."""
     names = (
         "records",
-        "entities",
+        *(["components"] if report.rest else ["entities"]),
         "blocks",
         "shards",
         "resumed",
@@ -224,4 +246,5 @@ def summary(report: Any) -> dict[str, Any]:
         "seconds",
         "warnings",
     )
-    return {name: getattr(report, name) for name in names}
+    rest = {} if report.rest is None else {"rest": asdict(report.rest)}
+    return {name: getattr(report, name) for name in names} | rest

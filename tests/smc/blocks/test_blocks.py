@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import partita as pt
 from partita.smc.blocks import components, near
-from partita.smc.blocks.edges import CLOSEST, Edges, closest_pairs, edges
+from partita.smc.blocks.edges import CLOSEST, Edges, edges, pairs_among
 from partita.smc.blocks.fit import alphas_of, plan
 from partita.smc.blocks.run import run, task_of
 from partita.smc.files.packing import pack
@@ -79,8 +79,11 @@ def test_compared_by_are_keys_up_to_a_frequency_that_makes_so_many_pairs(keys, p
     for key in set().union(*expected):
         wanted[tuple(x for x, own in enumerate(expected) if key in own)] += 1
     assert {own: len(ks) for own, ks in holders.items()} == dict(wanted)
+    first = rows_at_a_time % (len(keys) + 1)
+    parts = near.own_of(found, 0, first), near.own_of(found, first, len(keys))
     for x in range(len(keys)):
-        own = found.own[found.own_starts[x] : found.own_starts[x + 1]]
+        part = parts[x >= first]
+        own = part.keys[part.starts[x - part.first] : part.starts[x - part.first + 1]]
         assert sorted(own) == [
             k
             for k in range(len(found.starts) - 1)
@@ -119,7 +122,8 @@ def test_edges_are_the_pairs_that_share_most_with_the_odds_of_the_two_alone(seed
         connection.register("keys", rows)
         shared = near.near(connection, "keys", 30)
     found = edges(engine, encoded, shared, math.log(0.7), workers)
-    lists = [set(shared.own[shared.own_starts[x] : shared.own_starts[x + 1]].tolist()) for x in range(30)]
+    _, starts, numbers = near.own_of(shared, 0, 30)
+    lists = [set(numbers[starts[x] : starts[x + 1]].tolist()) for x in range(30)]
     expected = {}
     for x in range(30):
         worth = {y: sum(int(shared.worth[k]) for k in lists[x] & lists[y]) for y in range(x)}
@@ -142,7 +146,7 @@ def test_the_closest_pairs_in_sql_are_those_of_the_kernel(keys, most):
         patch.setattr("partita.smc.blocks.near.PAIRS", 10)
         connection.register("keys", {"number": np.repeat(np.arange(n), counts), "key": codes})
         tables = near.InDuckDB(connection)
-        expected = closest_pairs(near.near(connection, "keys", n), 0, n)
+        expected = pairs_among(near.near(connection, "keys", n), 0, n, 2)
         pairs = near.closest(tables, near.selected(tables, "keys", n), n, CLOSEST)
         found = tables.fetch(f"SELECT first, second FROM {pairs} ORDER BY second, place")
         fewer = near.closest(tables, near.selected(tables, "keys", n), n, most)
@@ -164,12 +168,14 @@ links = st.lists(
 
 
 @examples(200)
-@given(links, st.integers(1, 12))
-def test_components_with_the_strongest_links_first_where_they_would_be_too_large(links, most):
+@given(links, st.integers(1, 12), st.sampled_from([1, 4, 1000]), st.sampled_from([1, 2, 64]))
+def test_components_with_the_strongest_links_first_where_they_would_be_too_large(links, most, room, sampled):
     n = 12
-    found = components.blocks_of(
-        n, Edges(*map(np.array, zip(*links, strict=True))) if links else no_edges(), most
-    )
+    given_links = Edges(*map(np.array, zip(*links, strict=True))) if links else no_edges()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(components, "ROOM", room)  # links that are sorted at a time
+        patch.setattr(components, "SAMPLED", sampled)
+        found = components.blocks_of(n, given_links, most)
     block = {x: {x} for x in range(n)}
 
     def join(links, most):

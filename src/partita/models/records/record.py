@@ -14,7 +14,7 @@ from partita._core.typing import Array, Floats, Integers
 from partita.models import registry
 from partita.models.records.comparisons import KERNELS, ComparisonFamily
 from partita.models.records.comparisons.family import CROWDING, LINKED, SHARPNESS, UNHEARD
-from partita.models.records.comparisons.vocabulary import ComparedValues, Values
+from partita.models.records.comparisons.vocabulary import ComparedValues, Length, Values
 from partita.models.records.fragments import ReadFragment, check_fragments, checked
 from partita.models.records.kinds import Attribute
 from partita.models.records.named_by import check_named_by
@@ -388,6 +388,20 @@ class Record(TextModel):
     def take_in_values(self, values: Values) -> Integers:
         """The features of values that :meth:`values_of` has returned, in a model that does not know them yet."""
         return self._vocabulary.take_in(values)
+
+    # ------------------------------------------------------------------ parts of what does not fit into memory
+
+    def hold_values(self, values: Values) -> Integers:
+        """The features of values that :meth:`values_of` has returned, which are not asked for by what they say."""
+        return self._vocabulary.hold(values)
+
+    def length(self) -> Length:
+        """How many observations and values there are, for :meth:`cut_to`."""
+        return self._vocabulary.length()
+
+    def cut_to(self, length: Length) -> None:
+        """Let go of observations that were recalled since, and of values that were held."""
+        self._vocabulary.cut_to(length)
 
     def _pairs(self, observation: ReadFragment) -> Iterable[tuple[int, str]]:
         return observation.pairs

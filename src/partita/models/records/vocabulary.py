@@ -25,16 +25,22 @@ class Growing:
 
     def append(self, value: Any) -> None:
         if self.n == len(self.array):
-            self.array = np.concatenate([self.array, np.zeros_like(self.array)])
+            self._lengthen(len(self.array))
         self.array[self.n] = value
         self.n += 1
 
     def extend(self, values: Sequence[Any] | Array) -> None:
         need = self.n + len(values)
         if need > len(self.array):
-            self.array = np.concatenate([self.array, np.zeros(max(need, len(self.array)), self.array.dtype)])
+            self._lengthen(max(need, len(self.array)))
         self.array[self.n : need] = values
         self.n = need
+
+    def _lengthen(self, by: int) -> None:
+        """Have room for so many more, which is no memory yet."""
+        longer = np.zeros(len(self.array) + by, self.array.dtype)
+        longer[: self.n] = self.array[: self.n]
+        self.array = longer
 
     @property
     def used(self) -> Array:

@@ -5,17 +5,19 @@ The strongest edges come first, and one that would make a block of more than ``M
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from partita._core.kernel import inner, kernel
-from partita._core.typing import Integers
+from partita._core.typing import Array, Integers
 from partita.smc.blocks.edges import Edges
 
 MOST = 1000  # observations of a block
+ROOM = 10_000_000  # edges that are sorted at a time, about
+SAMPLED = 64  # of so many, to see where they lie
+LOW = (1 << 32) - 1
 
 
 class Blocks(NamedTuple):
@@ -27,32 +29,52 @@ class Blocks(NamedTuple):
 
 def blocks_of(n: int, edges: Edges, most: int = MOST) -> Blocks:
     """Blocks of n observations, of which none has more than ``most``."""
-    component = component_of(n, edges)
-    large = np.bincount(component, minlength=1) > most
-    of_large = np.flatnonzero(large[component[edges.first]])
-    root = firsts(component)
-    within = np.flatnonzero(large[component])
+    root = component_of(n, edges)
+    large = np.bincount(root, minlength=n) > most
+    of_large = large[root]
+    within = np.flatnonzero(of_large)
     root[within] = within  # each alone, for now
-    order = of_large[np.lexsort((edges.second[of_large], edges.first[of_large], -edges.odds[of_large]))]
     sizes = np.bincount(root, minlength=n)
-    joins(root, sizes, edges.first[order], edges.second[order], most)
-    apart = root[edges.first] != root[edges.second]
-    return Blocks(root, np.flatnonzero(apart))
+    for first, second in strongest_first(edges, of_large[edges.first]):
+        joins(root, sizes, first, second, most)
+    cut = [np.zeros(0, np.int64)]
+    for at in range(0, len(edges.first), ROOM):
+        first, second = edges.first[at : at + ROOM], edges.second[at : at + ROOM]
+        cut.append(at + np.flatnonzero(root[first] != root[second]))
+    return Blocks(root, np.concatenate(cut))
+
+
+def strongest_first(edges: Edges, wanted: Array) -> Iterator[tuple[Integers, Integers]]:
+    """Edges in descending order of their odds, of equal ones in that of their observations; some at a time.
+
+    That is what a component of all observations has memory for.
+    """
+    first, second, odds = edges
+    count = int(wanted.sum())
+    step = max(ROOM // SAMPLED, 1)
+    sample = odds[:0]
+    if count > ROOM:
+        sample = np.sort(odds[::step][wanted[::step]])[:: SAMPLED // 2 + 1]
+    above = np.inf
+    for pivot in [*np.unique(sample)[::-1].tolist(), -np.inf]:
+        at = np.flatnonzero(wanted & (odds < above) & (odds > pivot))
+        at = at[np.lexsort((second[at], first[at], -odds[at]))]
+        yield first[at], second[at]
+        if pivot > -np.inf:
+            equal = wanted & (odds == pivot)
+            both = (first[equal].astype(np.int64) << 32) + second[equal]
+            both.sort()
+            for start in range(0, len(both), ROOM):
+                some = both[start : start + ROOM]
+                yield some >> 32, some & LOW
+        above = pivot
 
 
 def component_of(n: int, edges: Edges) -> Integers:
-    """Of each of n observations, which connected component it is in."""
-    ones = np.ones(len(edges.first), np.int8)
-    found: Integers = connected_components(
-        coo_matrix((ones, (edges.first, edges.second)), shape=(n, n)), directed=False
-    )[1]
-    return found
-
-
-def firsts(labels: Integers) -> Integers:
-    """Of each observation the first one that has its label."""
-    found: Integers = np.unique(labels, return_index=True)[1][labels]
-    return found
+    """Of each of n observations the first one of its connected component."""
+    root = np.arange(n)
+    joins(root, np.ones(n, np.int64), edges.first, edges.second, n)
+    return root
 
 
 @kernel

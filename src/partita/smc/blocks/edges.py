@@ -14,7 +14,7 @@ import numpy as np
 from partita._core.kernel import inner, kernel
 from partita._core.typing import Floats, Integers
 from partita.models.scoring.families import begin, extend, gains
-from partita.smc.blocks.near import Near
+from partita.smc.blocks.near import Near, Own, own_of
 from partita.smc.state.index import longer
 
 LEAST = -3.0  # log-odds: a pair of which nothing more is known than that it is more improbable is let go
@@ -44,17 +44,51 @@ def edges(engine: Any, data: Floats, near: Near, log_alpha: float, workers: int)
     workers : int
         How many threads.
     """
-    own, n = local(), len(data)
+    own, n, keys = local(), len(data), own_of(near, 0, len(data))
 
     def some(start: int) -> Edges:
         if not hasattr(own, "family"):
-            own.family = with_own_tables(engine)
-        pairs = closest_pairs(near, start, min(start + STRIDE, n))
+            own.family, own.shared = with_own_tables(engine), np.zeros(n, np.int32)
+        pairs = closest_pairs(near, keys, start, min(start + STRIDE, n), own.shared)
         return scored(own.family, engine, data, *pairs, log_alpha)
 
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(some, range(0, n, STRIDE)))
     return Edges(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def pairs_among(near: Near, start: int, stop: int, workers: int) -> tuple[Integers, Integers]:
+    """The pairs that the observations from ``start`` to ``stop`` are to be scored in, found by so many threads."""
+    own, keys = local(), own_of(near, start, stop)
+
+    def some(first: int) -> tuple[Integers, Integers]:
+        if not hasattr(own, "shared"):
+            own.shared = np.zeros(stop, np.int32)
+        return closest_pairs(near, keys, first, min(first + STRIDE, stop), own.shared)
+
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(some, range(start, stop, STRIDE)))
+    first, second = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return first, second
+
+
+def odds_of(
+    engine: Any, data: Floats, first: Integers, second: Integers, log_alpha: float, workers: int
+) -> Floats:
+    """The log-odds of pairs, found by so many threads; an engine as for :func:`edges`."""
+    own, odds = local(), np.empty(len(first))
+
+    def some(start: int) -> None:
+        if not hasattr(own, "family"):
+            own.family, own.statistics = with_own_tables(engine), np.zeros((2, engine.scorer.width))
+        part = slice(start, start + STRIDE * CLOSEST)
+        pairs = first[part], second[part]
+        write_odds(own.family, own.statistics, engine.widths[0], data, *pairs, log_alpha, odds[part])
+
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(some, range(0, len(first), STRIDE * CLOSEST)):
+            pass
+    return odds
 
 
 def with_own_tables(engine: Any) -> Any:
@@ -65,11 +99,14 @@ def with_own_tables(engine: Any) -> Any:
     return family
 
 
-def closest_pairs(near: Near, start: int, stop: int) -> tuple[Integers, Integers]:
-    """The pairs that the observations from ``start`` to ``stop`` are to be scored in, each with an earlier one."""
+def closest_pairs(near: Near, own: Own, start: int, stop: int, shared: Any) -> tuple[Integers, Integers]:
+    """The pairs that the observations from ``start`` to ``stop`` are to be scored in, each with an earlier one.
+
+    ``own`` has their keys; ``shared`` is working memory, 0 for each observation before ``stop``.
+    """
     room = CLOSEST * (stop - start)
     first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-    n = pairs_from(near, start, stop, np.zeros(stop, np.int32), first, second)
+    n = pairs_from(near, own, start, stop, shared, first, second)
     return first[:n], second[:n]
 
 
@@ -97,14 +134,14 @@ def write_odds(family, statistics, d, data, first, second, log_alpha, odds):
 
 
 @kernel
-def pairs_from(near, start, stop, shared, first, second):
+def pairs_from(near, own, start, stop, shared, first, second):
     """Write the pairs of some observations, for which there is room; returns how many there are.
 
     ``shared`` is working memory, 0 for each observation.
     """
     met, best, count = np.empty(1024, np.int64), np.empty(CLOSEST, np.int64), 0
     for x in range(start, stop):
-        met, n_met = meet(near, x, shared, met)
+        met, n_met = meet(near, own, x, shared, met)
         n = closest(met, n_met, shared, best)
         for k in range(n_met):
             shared[met[k]] = 0
@@ -115,11 +152,11 @@ def pairs_from(near, start, stop, shared, first, second):
 
 
 @inner
-def meet(near, x, shared, met):
+def meet(near, own, x, shared, met):
     """Add up what the keys are worth that earlier observations share with ``x``; lists these, and says how many."""
     n = 0
-    for k in range(near.own_starts[x], near.own_starts[x + 1]):
-        key = near.own[k]
+    for k in range(own.starts[x - own.first], own.starts[x - own.first + 1]):
+        key = own.keys[k]
         p, worth = near.starts[key], near.worth[key]
         while near.holders[p] < x:  # x itself is among them
             y = near.holders[p]

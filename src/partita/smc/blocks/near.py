@@ -59,15 +59,21 @@ SHARED = """
 
 
 class Near(NamedTuple):
-    """Observations by the keys that they are compared by, and the keys of each: two lists of lists."""
+    """Observations by the keys that they are compared by: a list of lists."""
 
     starts: Any  # where the observations of each key begin in ``holders``, and where the last one's end
     holders: Any  # in ascending order for each key
-    own_starts: Any  # where the keys of each observation begin in ``own``, and where the last one's end
-    own: Any
     worth: (
         Any  # of each key: how much it says that two share it, −log of the share of observations that have it
     )
+
+
+class Own(NamedTuple):
+    """The keys of each of some observations that follow one another."""
+
+    first: int  # of these observations
+    starts: Any  # where the keys of each begin in ``keys``, and where the last one's end
+    keys: Any
 
 
 def limit_of(frequencies: Integers, times: Integers, pairs: float) -> int:
@@ -122,20 +128,20 @@ class InDuckDB:
 def near(connection: Any, keys: str, n: int) -> Near:
     """What ``keys`` says, a table of DuckDB with a row (number, key) for each key of each of n observations.
 
-    It is fetched some rows at a time, so that two numbers of four bytes a row is all the memory that it takes.
+    It is fetched some rows at a time, so that a number of four bytes a row, and twelve bytes a key, is all the memory
+    that it takes.
     """
     tables = InDuckDB(connection)
     compared_by = selected(tables, keys, n)
     rows = tables.make("in_order", f"SELECT number, key, n FROM {compared_by} ORDER BY key, number")
     for table in ("often", "common", "in_twos", "often_in_twos", compared_by):
         connection.execute(f"DROP TABLE {table}")
-    of_each = tables.fetch(f"SELECT number, count(*) AS times FROM {rows} GROUP BY number")
-    return listed(portions(tables, rows), of_each["number"], of_each["times"], n)
-
-
-def portions(tables: Tables, rows: str) -> Iterator[dict[str, Array]]:
-    """The rows of a table in their order, some at a time."""
     total = int(tables.fetch(f"SELECT count(*) AS n FROM {rows}")["n"][0])
+    return listed(portions(tables, rows, total), total, n)
+
+
+def portions(tables: Tables, rows: str, total: int) -> Iterator[dict[str, Array]]:
+    """The rows of a table in their order, some at a time."""
     for first in range(0, total, ROWS):
         yield tables.fetch(
             f"SELECT number, key, n FROM {rows} WHERE rowid >= {first} AND rowid < {first + ROWS} ORDER BY rowid"
@@ -191,43 +197,59 @@ def worth_of(times: Integers, n: int) -> Any:
     return (np.log((n + 1.0) / times) * WORTH).astype(np.int32) + 1
 
 
-def listed(rows: Iterable[dict[str, Array]], numbers: Integers, times: Integers, n: int) -> Near:
-    """Both lists, from rows in order of their keys and, for each key, of their observations.
+def listed(rows: Iterable[dict[str, Array]], total: int, n: int) -> Near:
+    """The lists, from rows in order of their keys and, for each key, of their observations.
 
     Parameters
     ----------
     rows : iterable of dict
         Some at a time: ``number`` of the observation, ``key``, and ``n``, how many observations have what it stands
         for.
-    numbers, times : int array
-        How many rows observations have.
+    total : int
+        How many rows there are.
     n : int
         How many observations there are.
     """
-    own_starts = np.zeros(n + 1, np.int64)
-    own_starts[numbers + 1] = times
-    np.cumsum(own_starts, out=own_starts)
-    holders, own = np.empty((2, int(own_starts[-1])), np.int32)
-    place, at, n_keys = own_starts[:-1].copy(), 0, 0
-    starts, worth, last = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)], None
+    holders, at, n_keys, last = np.empty(total, np.int32), 0, 0, None
+    starts, worth = np.empty(total + 1, np.int64), np.empty(total, np.int32)  # what is not used is no memory
     for some in rows:
         first = np.ones(len(some["key"]), bool)
         first[1:] = some["key"][1:] != some["key"][:-1]
         first[0] = some["key"][0] != last
         begins = np.flatnonzero(first)
         holders[at : at + len(first)] = some["number"]
-        write_own(holders[at : at + len(first)], first, n_keys - 1, place, own)
-        starts.append(at + begins)
-        worth.append(worth_of(some["n"][begins], n))
+        starts[n_keys : n_keys + len(begins)] = at + begins
+        worth[n_keys : n_keys + len(begins)] = worth_of(some["n"][begins], n)
         at, n_keys, last = at + len(first), n_keys + len(begins), some["key"][-1]
-    starts.append(np.array([at]))
-    return Near(np.concatenate(starts), holders, own_starts, own, np.concatenate(worth))
+    starts[n_keys] = at
+    return Near(starts[: n_keys + 1], holders, worth[:n_keys])
+
+
+def own_of(near: Near, first: int, stop: int) -> Own:
+    """The keys of the observations from ``first`` to ``stop``."""
+    starts = np.zeros(stop - first + 1, np.int64)
+    count_own(near.holders, first, starts)
+    np.cumsum(starts, out=starts)
+    keys = np.empty(int(starts[-1]), np.int32)
+    write_own(near.starts, near.holders, first, starts[:-1].copy(), keys)
+    return Own(first, starts, keys)
 
 
 @kernel
-def write_own(holders, first, key, place, own):
-    """Write to the lists of those who have them the numbers of keys, of which the last one before is given."""
+def count_own(holders, first, counts):
+    """Count how often those from ``first`` on are among the holders of keys, each in the place after its own."""
     for k in range(holders.shape[0]):
-        key += first[k]
-        own[place[holders[k]]] = key
-        place[holders[k]] += 1
+        x = holders[k] - first
+        if 0 <= x < counts.shape[0] - 1:
+            counts[x + 1] += 1
+
+
+@kernel
+def write_own(starts, holders, first, place, keys):
+    """Write the numbers of keys to the lists of those from ``first`` on who have them."""
+    for key in range(starts.shape[0] - 1):
+        for k in range(starts[key], starts[key + 1]):
+            x = holders[k] - first
+            if 0 <= x < place.shape[0]:
+                keys[place[x]] = key
+                place[x] += 1

@@ -42,6 +42,14 @@ class Values(NamedTuple):
     weights: Floats
 
 
+class Length(NamedTuple):
+    """How much a vocabulary has."""
+
+    items: int
+    values: int
+    grams: int
+
+
 class ComparedValues(Numbered):
     """Values of all attributes, numbered through from 1, with what they are compared by."""
 
@@ -151,7 +159,15 @@ class ComparedValues(Numbered):
         )
 
     def take_in(self, values: Values) -> Integers:
-        """The features of values that :meth:`to_keep` has returned, none of which is known."""
+        """The features of values that :meth:`to_keep` has returned, none of which is known; they are from now on."""
+        features = self.hold(values)
+        for a, known in enumerate(self.kept):
+            own = values.owner == a
+            known |= zip(values.rank[own].tolist(), features[own].tolist(), strict=True)
+        return features
+
+    def hold(self, values: Values) -> Integers:
+        """The features of values that :meth:`to_keep` has returned; they are not found again by what they say."""
         self.compare_new()
         first, start = self.owner.n, self.grams.n
         ends = start + np.cumsum(values.lengths)
@@ -163,11 +179,20 @@ class ComparedValues(Numbered):
         self.grams.extend(values.grams)
         self.weights.extend(values.weights)
         self.log_u.extend(values.log_u.ravel())
-        features = np.arange(first, self.owner.n)
-        for a, known in enumerate(self.kept):
-            own = values.owner == a
-            known |= zip(values.rank[own].tolist(), features[own].tolist(), strict=True)
-        return features
+        return np.arange(first, self.owner.n)
+
+    def length(self) -> Length:
+        """How much there is now, for :meth:`cut_to`."""
+        self.compare_new()
+        return Length(self.items.n, self.owner.n, self.grams.n)
+
+    def cut_to(self, length: Length) -> None:
+        """Let go of observations and of values that were held since."""
+        self.items.n = length.items
+        self.grams.n = self.weights.n = length.grams
+        for growing in (self.owner, self.rank, self.numbers, self.first, self.last):
+            growing.n = length.values
+        self.log_u.n = length.values * LEVELS
 
     # ------------------------------------------------------------------ for the kernels
 
