@@ -11,7 +11,14 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-STRETCHED = re.compile(r"<mo>([{}|‖∥])</mo>")  # which browsers would draw as high as all that is beside them
+NARROW = r'<mo stretchy="false" lspace="0" rspace="0">|</mo>'
+CHANGES = {  # what browsers would draw otherwise than TeX does
+    re.compile(r"<mo>([{}‖∥])</mo>"): r'<mo stretchy="false">\1</mo>',  # not as high as all that is beside it
+    re.compile(r'<mo(?: stretchy="false")?>\|</mo>'): NARROW,  # of a size; \mid is another
+    re.compile(r'<mi class="capital-greek">'): '<mi mathvariant="normal">',  # upright
+    re.compile(r"(?<=<mo>&ApplyFunction;</mo>)(?=\s*<m(?!o))"): '<mspace width="0.167em"></mspace>',  # log p
+    re.compile("⧵"): r"\\",  # for which many fonts have nothing
+}
 ACCENTED = re.compile(r"(\{?\\(?:tilde|hat|bar)\s*\{?\w\}?\}?)_")  # else docutils puts the subscript below
 logger = logging.getLogger(__name__)
 
@@ -22,10 +29,13 @@ def drawn(node: nodes.Element, display: bool) -> str:
     text = ACCENTED.sub(r"\1{}_", text)
     code = rf"\begin{{align*}}{text}\end{{align*}}" if r"\\" in text and r"\begin" not in text else text
     try:
-        return STRETCHED.sub(r'<mo stretchy="false">\1</mo>', tex2mathml(code, as_block=display))
+        drawing = tex2mathml(code, as_block=display)
     except MathError as error:
         logger.warning("formula %r: %s", text, error, location=node)
         return f"<code>{text}</code>"
+    for pattern, change in CHANGES.items():
+        drawing = pattern.sub(change, drawing)
+    return drawing
 
 
 def visit_math(self: Any, node: nodes.math) -> None:

@@ -173,13 +173,17 @@ def test_tables_are_made_of_all_results():
     from benchmarks.entity_sets import HALVES
 
     assert HALVES["tuning"] == make_tables.TUNING
-    assert set(make_tables.ABOUT) == {name for names in HALVES.values() for name in names}
+    every = {name for names in HALVES.values() for name in names}
+    assert set(make_tables.ABOUT) == set(make_tables.ORIGINS) == every
+    make_tables.USED.clear()
     made = {name: make() for name, make in make_tables.TABLES.items()}
     for name, text in made.items():
         assert "| ---" in text or name.endswith("in-words"), name
         assert "nan" not in text.lower().split(), name
         if name not in ("data-sets", "calibration-in-words"):
             assert re.search(r"Made by `(?:python -m benchmarks\.|partita reproduce)", text), name
+    benchmarks = ROOT / "results" / "benchmarks"
+    assert set(benchmarks.glob("*.json")) <= make_tables.USED  # nothing that was measured is left out
     folders = {path.parent.name for path in (ROOT / "results" / "experiments").glob("*/table.md")}
     assert set(make_tables.EXPERIMENTS) == folders
     marks = re.compile(r"^<!-- made: ([\w-]+) -->$", re.M)
@@ -200,3 +204,23 @@ def test_pictures_of_pages_are_there():
         pictures = mark.findall(page.read_text(encoding="utf-8"))
         assert all((DOCS / picture).is_file() for picture in pictures)
         assert not pictures or page.relative_to(DOCS).as_posix() in make_images.PAGES
+
+
+# ---------------------------------------------------------------------- formulas
+
+
+@pytest.mark.parametrize(
+    ("tex", "drawn"),
+    [
+        (r"|c|", '<mo stretchy="false" lspace="0" rspace="0">|</mo>'),
+        (r"\Gamma(n)", '<mi mathvariant="normal">Γ</mi>'),
+        (r"A \setminus B", "<mo>\\</mo>"),
+        (r"\log p", '<mspace width="0.167em"></mspace>'),
+    ],
+)
+def test_formulas_are_drawn_as_tex_does(tex, drawn):
+    sys.path.insert(0, str(DOCS / "_ext"))
+    import mathml
+    from docutils import nodes
+
+    assert drawn in mathml.drawn(nodes.math(tex, tex), False)
