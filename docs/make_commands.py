@@ -11,7 +11,7 @@ import typer
 
 from partita.cli import PANELS, app
 
-HEADS = "| | |\n| --- | --- |"
+HEADS = "| given | means |\n| --- | --- |"
 
 
 def commands() -> str:

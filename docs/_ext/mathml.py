@@ -37,6 +37,7 @@ def spaced(formula: str) -> str:
     formula = STRETCHED.sub(r'<mo stretchy="false">\1</mo>', formula)
     formula = BAR.sub('<mo stretchy="false" lspace="0" rspace="0">|</mo>', formula)
     formula = AFTER.sub(r"\1" + GAP + r"\2", NAME.sub(r"\1" + GAP, formula))
+    formula = formula.replace('<mi class="capital-greek">', '<mi mathvariant="normal">')  # upright
     return formula.replace("\u29f5", "\u2216")
 
 

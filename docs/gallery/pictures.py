@@ -32,6 +32,11 @@ BLOCK = re.compile(
 PICTURE = re.compile(r"<!-- picture: ([\w-]+) -->")
 MODULE = re.compile(r"# (\w+)\.py\n")
 SMALL, LARGEST = 60_000, 80_000  # bytes: from here on a picture gets fewer colours; no picture may be larger
+DOTS = (
+    140,
+    115,
+    90,
+)  # an inch: as many as a picture may have without being too large, for screens that show them
 
 
 def pages() -> list[Path]:
@@ -88,19 +93,28 @@ def inside(folder: Path) -> Any:
 
 
 def save(figure: Figure, name: str) -> None:
+    """A picture as sharp as it may be."""
+    IMAGES.mkdir(exist_ok=True)
+    file = IMAGES / f"{name}.png"
+    for dots in DOTS:
+        file.write_bytes(drawn(figure, dots))
+        if file.stat().st_size < LARGEST:
+            return
+    raise ValueError(f"{file.name}: {file.stat().st_size} bytes")
+
+
+def drawn(figure: Figure, dots: int) -> bytes:
     """A picture as small as it gets."""
     from PIL import Image
 
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=90, format="png", bbox_inches="tight", pad_inches=0.12)
-    drawn.seek(0)
-    picture = Image.open(drawn).convert("RGB")
-    if len(drawn.getvalue()) > SMALL:
+    whole, small = io.BytesIO(), io.BytesIO()
+    figure.savefig(whole, dpi=dots, format="png", bbox_inches="tight", pad_inches=0.12)
+    whole.seek(0)
+    picture = Image.open(whole).convert("RGB")
+    if len(whole.getvalue()) > SMALL:
         picture = picture.quantize(200, dither=Image.Dither.NONE)
-    IMAGES.mkdir(exist_ok=True)
-    file = IMAGES / f"{name}.png"
-    picture.save(file, optimize=True)
-    assert file.stat().st_size < LARGEST, f"{file.name}: {file.stat().st_size} bytes"
+    picture.save(small, format="PNG", optimize=True)
+    return small.getvalue()
 
 
 def main(names: list[str]) -> None:

@@ -100,6 +100,30 @@ COMPARISONS = {
     ),
     "Cosine": comparison("CosineSimilarityAtThresholds", "vector", missing("vector"),
                          level('array_cosine_similarity("vector_l", "vector_r") >= 0.9')),
+    "Cosine of Spark": comparison(
+        "CosineSimilarityAtThresholds", "vector", missing("vector"),
+        level("(aggregate(zip_with(`vector_l`, `vector_r`, (x, y) -> x * y), 0.0, (acc, x) -> acc + x)) / "
+              "(sqrt(aggregate(transform(`vector_l`, x -> x * x), 0.0, (acc, x) -> acc + x))) >= 0.9"),
+    ),
+    "Pairwise": comparison(
+        "Pairwise jaro_winkler", "aliases", missing("aliases"),
+        level('list_max(list_transform(flatten(list_transform("aliases_l", x -> "aliases_r")), '
+              "pair -> jaro_winkler_similarity(pair[1], pair[2]))) >= 0.9"),
+    ),
+    "Name and its sound": comparison(
+        "NameComparison", "called", missing("called"), same("called"),
+        level('array_length(list_intersect("called_dm_l", "called_dm_r")) >= 1'),
+        level('jaro_winkler_similarity("called_l", "called_r") >= 0.7'),
+    ),
+    "Both names in one column": comparison(
+        "ForenameSurnameComparison", "fore_sur",
+        null('("fore_l" IS NULL OR "fore_r" IS NULL) AND ("sur_l" IS NULL OR "sur_r" IS NULL)'),
+        level('"both_l" = "both_r"', tf_adjustment_column="both"),
+        level('"fore_l" = "sur_r" AND "fore_r" = "sur_l"'),
+        level('(jaro_similarity("fore_l", "fore_r") >= 0.9) AND (jaro_similarity("sur_l", "sur_r") >= 0.9)'),
+        level('"sur_l" = "sur_r"'),
+        level('"fore_l" = "fore_r"'),
+    ),
 }  # fmt: skip
 EXPECTED = {
     "ExactMatch": {"town": "category"},
@@ -116,6 +140,10 @@ EXPECTED = {
     "Custom": {"height": "number"},
     "Own SQL": {"shop": "text"},
     "Cosine": {"vector": "ignore"},
+    "Cosine of Spark": {"vector": "ignore"},
+    "Pairwise": {"aliases": "text"},
+    "Name and its sound": {"called": "person_name", "called_dm": "ignore"},
+    "Both names in one column": {"fore": "person_name", "sur": "person_name", "both": "ignore"},
 }
 LOST = {
     "ForenameSurname": "swapped",
@@ -123,8 +151,11 @@ LOST = {
     "ArrayIntersect": "intersections",
     "Own SQL": "SQL of your own",
     "Cosine": "vectors",
+    "Cosine of Spark": "vectors",
+    "Pairwise": "nearest of all pairs",
     "DateOfBirth": "days",
 }
+TWICE = {"Name and its sound": "called_dm", "Both names in one column": "both"}
 
 
 def settings(*comparisons, **more):
@@ -144,10 +175,17 @@ def test_each_kind_of_comparison_has_a_counterpart(which):
     found = imported(settings(COMPARISONS[which]))
     assert {one.column: one.kind for one in found.compared} == EXPECTED[which]
     assert all(LOST.get(which, "") in one.lost for one in found.compared)
-    if which not in {*LOST, "Custom"}:
+    if which not in {*LOST, *TWICE, "Custom"}:
         assert not any(one.lost for one in found.compared)
     schema = tomllib.loads(found.model.to_toml())["attributes"]
     assert {name: of["kind"] for name, of in schema.items()} == EXPECTED[which] | {"*": "ignore"}
+
+
+@pytest.mark.parametrize("which", TWICE)
+def test_columns_made_of_those_beside_them_do_not_count_twice(which):
+    found = {one.column: one.lost for one in imported(settings(COMPARISONS[which])).compared}
+    assert "count twice" in found.pop(TWICE[which])
+    assert not any("count twice" in lost or "by itself" in lost for lost in found.values())
 
 
 def test_what_stands_for_nothing_is_taken_over():
@@ -222,10 +260,10 @@ def test_the_schema_is_printed_or_json(tmp_path):
     saved = tmp_path / "splink.json"
     saved.write_text(json.dumps(settings(*COMPARISONS.values())))
     printed = invoke("import-splink", saved)
-    assert len(tomllib.loads(printed.stdout)["attributes"]) == 17
+    assert len(tomllib.loads(printed.stdout)["attributes"]) == 20
     assert "Jaro" in printed.stderr
     found = json.loads(invoke("import-splink", saved, "--json").stdout)
     assert found["schema"] == printed.stdout
-    assert len(found["comparisons"]) == 16
+    assert len(found["comparisons"]) == 23
     saved.write_text("SELECT")
     assert "is not JSON" in refused("import-splink", saved)

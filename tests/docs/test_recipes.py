@@ -32,11 +32,21 @@ def beginnings(text):
     return [re.sub(r"\d+", "0", block).split()[:4] for block in printed]
 
 
+def shares(text):
+    """The shares in each printed block: precision, recall, F1."""
+    printed = re.findall(r"<!-- printed -->\n```text\n(.*?)^```$", text, re.M | re.S)
+    return [[float(one) for one in re.findall(r"\b[01]\.\d{3}\b", block)] for block in printed]
+
+
 def check(page, folder):
     """Run a page."""
     shown = page.read_text(encoding="utf-8")
     printed, figures = pictures.run(page, folder)
     assert beginnings(printed) == beginnings(shown)
+    for now, then in zip(shares(printed), shares(shown), strict=True):
+        assert now == pytest.approx(then, abs=0.1), (
+            "what the page says is out of date: docs/gallery/pictures.py"
+        )
     assert set(figures) <= set(IMAGE.findall(shown)), "a picture that is drawn is shown"
     for name in IMAGE.findall(shown):
         assert (ROOT / "docs" / "gallery" / "images" / f"{name}.png").is_file(), name

@@ -130,6 +130,7 @@ def test_formulas_are_drawn_with_gaps_and_signs_that_fonts_have():
     assert "\u2216" in formula(r"a \setminus b")
     assert formula(r"\Gamma(|c|)").count('lspace="0" rspace="0"') == 2
     assert 'lspace="0"' not in formula(r"p(z \mid x)")
+    assert '<mi mathvariant="normal">Γ</mi>' in formula(r"\Gamma(n)")
 
 
 # ---------------------------------------------------------------------- the reference
@@ -189,13 +190,17 @@ def test_tables_are_made_of_all_results():
     from benchmarks.entity_sets import HALVES
 
     assert HALVES["tuning"] == make_tables.TUNING
-    assert set(make_tables.ABOUT) == {name for names in HALVES.values() for name in names}
+    every = {name for names in HALVES.values() for name in names}
+    assert set(make_tables.ABOUT) == set(make_tables.ORIGINS) == every
+    make_tables.USED.clear()
     made = {name: make() for name, make in make_tables.TABLES.items()}
     for name, text in made.items():
         assert "| ---" in text or name.endswith("in-words"), name
         assert "nan" not in text.lower().split(), name
         if name not in ("data-sets", "calibration-in-words"):
             assert re.search(r"Made by `(?:python -m benchmarks\.|partita reproduce)", text), name
+    benchmarks = ROOT / "results" / "benchmarks"
+    assert set(benchmarks.glob("*.json")) <= make_tables.USED  # nothing that was measured is left out
     folders = {path.parent.name for path in (ROOT / "results" / "experiments").glob("*/table.md")}
     assert set(make_tables.EXPERIMENTS) == folders
     marks = re.compile(r"^<!-- made: ([\w-]+) -->$", re.M)

@@ -38,7 +38,8 @@ DATES = re.compile(
     r"strptime|\bepoch\b|datediff|date_diff|to_date|to_timestamp|\bage\(|julianday|unix_timestamp", re.I
 )
 PLACES = re.compile(r"\b(?:acos|radians|haversine\w*)\s*\(|st_distance", re.I)
-VECTORS = re.compile(r"cosine", re.I)
+VECTORS = re.compile(r"cosine|zip_with\s*\(.*\bsqrt\s*\(", re.I | re.S)  # Spark's has no name
+PAIRWISE = re.compile(r"\b(?:list|array)_m(?:ax|in)\s*\(\s*(?:list_)?transform", re.I)
 LISTS = re.compile(
     r"list_intersect|array_intersect|list_has_|array_(?:overlap|contains)|cardinality|list_transform", re.I
 )
@@ -50,6 +51,7 @@ AT = re.compile(r"@")
 PLAIN = re.compile(r"[\s()]*(?:and|or|not|is|null|=|'[^']*'|,|in|\d+(?:\.\d+)?|true|false|\s|[()])*", re.I)
 SIMPLE = re.compile(r"[\"`\[]?[\w ]+_l[\"`\]]?\s*=\s*[\"`\[]?[\w ]+_r[\"`\]]?")
 SWAPPED = "the level for swapped columns"
+MADE = "made of the columns beside it: it would count twice"
 
 
 class Compared(NamedTuple):
@@ -168,7 +170,10 @@ def attribute_of(
 ) -> tuple[Attribute | None, str]:
     """How a column is to be compared, and what has no counterpart."""
     conditions = [str(level["sql_condition"]) for level in levels if not is_null(level)]
-    own = [text for text in conditions if column in columns_of([{"sql_condition": text}])]
+    own = about(column, conditions)
+    if is_made(column, columns, conditions):
+        return None, MADE
+    kept = [one for one in columns if not is_made(one, columns, conditions)]
     nulls = " ".join(str(level["sql_condition"]) for level in levels if is_null(level))
     sql = " ".join(own)
     kind, lost = kind_of(column, sql, said)
@@ -178,7 +183,7 @@ def attribute_of(
         lost.append("values that do not fit a pattern are no longer missing")
     if any(is_swap(text, columns) for text in conditions):
         lost.append(SWAPPED)
-    elif len(columns) > 1 and not PLACES.search(sql):
+    elif len(kept) > 1 and not PLACES.search(sql):
         lost.append("its columns are compared each by itself")
     missing = tuple(dict.fromkeys(text for text in LITERAL.findall(nulls) if text and text not in USUAL))
     given: dict[str, Any] = {"missing": (*USUAL, *missing)}
@@ -203,6 +208,27 @@ def is_swap(text: str, columns: list[str]) -> bool:
     )
 
 
+def about(column: str, conditions: list[str]) -> list[str]:
+    """The conditions that a column occurs in."""
+    return [text for text in conditions if column in columns_of([{"sql_condition": text}])]
+
+
+def is_made(column: str, columns: list[str], conditions: list[str]) -> bool:
+    """Whether a column only repeats others of its comparison: two names in one, or codes of how one sounds.
+
+    Splink has such columns to save time, where one condition on them stands for several.
+    """
+    own, others = about(column, conditions), [one for one in columns if one != column]
+    if not others or not own or PLACES.search(" ".join(own)):
+        return False
+    if all(LISTS.search(text) for text in own):  # dmetaphone, beside the text that it was made of
+        return any(FUZZY.search(text) for text in conditions if text not in own)
+    swapped = any(is_swap(text, others) for text in conditions)
+    return swapped and all(
+        only_equal(text) and columns_of([{"sql_condition": text}]) == [column] for text in own
+    )
+
+
 def kind_of(column: str, sql: str, said: str) -> tuple[type[Attribute] | None, list[str]]:
     """The kind that compares nearly as some SQL does, and what it does not do."""
     by_name = named(column)
@@ -210,6 +236,8 @@ def kind_of(column: str, sql: str, said: str) -> tuple[type[Attribute] | None, l
         return None, ["vectors are not compared: keep the text that they were made of"]
     if PLACES.search(sql):
         return Number, ["distance in km: coordinates are numbers, compared each by itself"]
+    if PAIRWISE.search(sql):
+        return by_name or Text, ["the nearest of all pairs of values: several values are compared one by one"]
     if LISTS.search(sql):
         return by_name or Text, ["sizes of intersections: lists are several values, compared one by one"]
     if DATES.search(sql) or by_name is Date:
