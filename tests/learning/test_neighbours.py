@@ -97,6 +97,19 @@ def test_who_is_of_one_cluster_is_no_neighbour():
     assert prior_among_neighbours(learner, person // 3) is None
 
 
+def test_labels_say_whether_neighbours_are_of_one_entity():
+    """A third of all records is labelled; of labels that name hardly any pair nothing follows."""
+    learner, person = households(40, 3)
+    labelled = np.random.default_rng(0).random(learner.n) < 1 / 3
+    alone = np.arange(learner.n)
+    assert prior_among_neighbours(learner, alone, np.where(labelled, person, -1)) is not None
+    assert prior_among_neighbours(learner, alone, np.where(labelled, person // 3, -1)) is None
+    first, second = np.flatnonzero(person // 3 == 0)[[0, -1]]
+    one_pair = np.full(learner.n, -1)
+    one_pair[[first, second]] = 0
+    assert prior_among_neighbours(learner, alone, one_pair) is not None
+
+
 def test_a_table_in_which_nothing_is_shared_has_no_pairs_to_look_at():
     said = [[(a, f"{k} {a}") for a in range(4)] for k in range(30)]
     learner = Learner(COLUMNS, [pt.Category() for _ in COLUMNS], said)

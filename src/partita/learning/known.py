@@ -46,6 +46,11 @@ class Known:
         """Whether every row has a label."""
         return len(self.group) > 0 and all(group in self.label for group in self.group.tolist())
 
+    @property
+    def labels(self) -> Integers:
+        """Of each row its label; ``UNKNOWN`` if it has none."""
+        return np.array([self.label.get(group, UNKNOWN) for group in self.group.tolist()], np.int64)
+
     def among(self, rows: list[int]) -> Known:
         """What is known of some rows, by their places in the list."""
         group = self.group[rows]

@@ -15,7 +15,7 @@ Kin whose records differ in something are no neighbours. Three things must hold,
 - Neighbours agree in fewer attributes than kin, by more than one. In one alone is what kin do who differ in it: given
   the class attributes are independent, so that m has it already. Columns that go together among strangers, and what few
   records mention, count for less.
-- Most of them are in different clusters. Whom a third record joins are kin.
+- Most of them are in different clusters, and of different entities where labels say so. Whom a third record joins are kin.
 - There are some.
 
 Then weights are those of :mod:`.discriminant`, where each pair is of strangers as far as it is not of kin; m is that of
@@ -32,10 +32,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betainc
 
-from partita._core.typing import Floats, Integers
+from partita._core.typing import Array, Floats, Integers
 from partita.learning.dependence import FEWEST
 from partita.learning.discriminant import expected_of, weights_by
+from partita.learning.known import UNKNOWN
 from partita.learning.learner import AGREE_FROM, Learner, Prior
 from partita.learning.pairs import NearPairs, count_near, sum_near, tell_apart, write_near
 
@@ -46,6 +48,7 @@ BELIEF = 100.0  # pairs behind what is expected of m, and of what neighbours sha
 ROUNDS = 50  # of EM
 MORE_THAN = 1.0  # attributes in which neighbours differ from kin
 INSIDE = 0.5  # of the neighbours at most are of one cluster
+SURE = 0.99
 
 
 class Mixture(NamedTuple):
@@ -59,8 +62,17 @@ class Mixture(NamedTuple):
     shares: Floats  # of all pairs: of kin, and of neighbours
 
 
-def prior_among_neighbours(learner: Learner, labels: Integers) -> Prior | None:
-    """m and the weights, as :meth:`.Learner.prior` has them, if there are neighbours; None if there are not."""
+def prior_among_neighbours(learner: Learner, labels: Integers, known: Integers | None = None) -> Prior | None:
+    """m and the weights, as :meth:`.Learner.prior` has them, if there are neighbours; None if there are not.
+
+    Parameters
+    ----------
+    learner : Learner
+    labels : int array
+        The clusters.
+    known : int array, optional
+        Of each record the entity that it is known to be of; ``UNKNOWN`` if it is not.
+    """
     agreement, evidence, u = learner.evidence(labels)
     near, stride = near_pairs(learner, evidence)
     if len(near.first) * stride < FEWEST:
@@ -69,15 +81,29 @@ def prior_among_neighbours(learner: Learner, labels: Integers) -> Prior | None:
     every = learner.n * (learner.n - 1) / 2 / stride
     begin = start(agreement, len(near.first), learner.n / stride / every)
     found = fitted(near, log_u, begin, agreement, every, like_kin)
-    inside = labels[near.first] == labels[near.second]
     number = found.neighbours.sum()
-    if number * stride < FEWEST or found.neighbours[inside].sum() > INSIDE * number:
+    if number * stride < FEWEST or inside(found, near, labels) > INSIDE * number:
+        return None
+    if known is not None and are_kin(found, near, known):
         return None
     counting = learner.weights(evidence, labels, math.log(learner.n)) * learner.present.mean(axis=0)
     if counting @ differences(near, found) <= MORE_THAN:
         return None
     found = fitted(near, log_u, found, agreement, every, in_their_way)
     return found.m, weights_among(learner, evidence, expected_of(agreement, u), near, found, stride)
+
+
+def inside(found: Mixture, near: NearPairs, labels: Integers, told: Array | bool = True) -> float:
+    """How many neighbours, among the pairs that are ``told``, have one label."""
+    return float(found.neighbours[(labels[near.first] == labels[near.second]) & told].sum())
+
+
+def are_kin(found: Mixture, near: NearPairs, known: Integers) -> bool:
+    """Whether labels say that most neighbours are of one entity: that is surer than ``SURE``, with a flat prior."""
+    told = (known[near.first] != UNKNOWN) & (known[near.second] != UNKNOWN)
+    same = inside(found, near, known, told)
+    other = float(found.neighbours[told].sum()) - same
+    return bool(betainc(1.0 + same, 1.0 + other, INSIDE) < 1.0 - SURE)
 
 
 def near_pairs(learner: Learner, evidence: Floats) -> tuple[NearPairs, int]:

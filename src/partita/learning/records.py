@@ -123,7 +123,7 @@ def in_turns(
             if tells and dependent > least + DEPENDENCE:
                 return before, lesson or learner.prior(before, known=True)
             least = min(least, dependent) if tells else dependent
-        lesson = prior_among_neighbours(learner, found) if neighbours else None
+        lesson = prior_among_neighbours(learner, found, known.labels) if neighbours else None
         neighbours = lesson is not None
         if turn > BOLD and found.max() + 1 > STILL * (before.max() + 1):
             break
