@@ -15,8 +15,8 @@ Kin whose records differ in something are no neighbours. Three things must hold,
 - Neighbours agree in fewer attributes than kin, by more than one. In one alone is what kin do who differ in it: given
   the class attributes are independent, so that m has it already. Columns that go together among strangers, and what few
   records mention, count for less.
-- Most of them are in different clusters, and where there are labels of different entities. Whom a third record joins are
-  kin.
+- Most of them are in different clusters, and where there are labels of different entities. Whom a third record joins
+  are kin.
 - There are some.
 
 Then weights are those of :mod:`.discriminant`, where each pair is of strangers as far as it is not of kin; m is that of
