@@ -506,6 +506,21 @@ def test_an_entity_is_split_and_merged_again(kb):
     assert "is not of" in refused("split", kb, said, 6)
 
 
+def test_what_others_write_meanwhile_is_no_consequence(kb, monkeypatch):
+    judge = knowledge_base.KnowledgeBase.confirm
+
+    def after_another(base, *given, **options):
+        with knowledge_base.KnowledgeBase(kb) as other:
+            other.add([{"id": "99", "name": "Thomas Okafor", "city": "Chicago"}])
+        return judge(base, *given, **options)
+
+    monkeypatch.setattr(knowledge_base.KnowledgeBase, "confirm", after_another)
+    report = document("confirm", kb, 14, 15)
+    assert {event["kind"] for event in report["events"]} <= {"confirmed", "merged", "moved", "renamed"}
+    assert report["events"][0]["detail"]["judgement"] == report["judgement"]
+    assert "99 joined" in run("events", kb, "--limit", 0)
+
+
 def test_many_consequences_are_told_in_a_few_lines():
     def event(kind, fragment, to):
         fields = {
