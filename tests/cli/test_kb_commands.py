@@ -253,6 +253,16 @@ def test_entities(kb):
     assert max(map(len, narrow)) <= 60
 
 
+def test_lists_of_entities_show_values_that_say_something(tmp_path):
+    rows = "id,name,phone,city\n1,Ada King,-,n/a\n2,Ada King,555 0101,\n3,Bo Li,n/a,Oslo\n"
+    (tmp_path / "rows.csv").write_text(rows, encoding="utf-8")
+    run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    run("confirm", tmp_path / "kb.db", 1, 2)
+    ada, bo = run("entities", tmp_path / "kb.db", "--sort", "name").splitlines()[2:]
+    assert ada.split("Ada King")[1].split() == ["phone:", "555", "0101"]
+    assert bo.split("Bo Li")[1].split() == ["city:", "Oslo"]
+
+
 def test_entities_in_any_order_and_of_which_something_is_said(kb):
     names = [entity["name"] for entity in lines("entities", kb, "--sort", "name")]
     assert names == sorted(names)
