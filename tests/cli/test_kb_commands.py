@@ -263,6 +263,13 @@ def test_lists_of_entities_show_values_that_say_something(tmp_path):
     assert bo.split("Bo Li")[1].split() == ["city:", "Oslo"]
 
 
+def test_one_of_a_thing_is_not_several(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,name\n1,Ada King\n", encoding="utf-8")
+    text = run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    assert "1 fragment of 1 entity. See" in text
+    assert "1 row written" in run("export", tmp_path / "kb.db", tmp_path / "out.csv")
+
+
 def test_entities_in_any_order_and_of_which_something_is_said(kb):
     names = [entity["name"] for entity in lines("entities", kb, "--sort", "name")]
     assert names == sorted(names)

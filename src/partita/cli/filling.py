@@ -18,7 +18,7 @@ from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_noth
 from partita.cli.output import answer, answered, print_json, refuse, refusing
 from partita.cli.progress import watching
 from partita.cli.syncing import check_goes_with_sync, details, print_dry_run, sync_all
-from partita.terminal.text import added_in_words, changes_in_words
+from partita.terminal.text import added_in_words, changes_in_words, so_many
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -118,9 +118,9 @@ def build(
     if json:
         print_json(report)
     else:
-        held = f"{stats['fragments']:,} fragments of {stats['entities']:,} entities"
+        held = so_many(stats["fragments"], "fragment", "fragments")
         answer(f"{output}: {added_in_words(done)}.")
-        answer(f"{held}. See: partita entities {output}")
+        answer(f"{held} of {entities_in_words(stats['entities'])}. See: partita entities {output}")
 
 
 @refusing
@@ -172,7 +172,7 @@ def add(
     if json:
         print_json({**done, **more, "entities": entities, "events": changes})
     else:
-        answer(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities_in_words(entities)}.")
 
 
 @refusing
@@ -217,7 +217,7 @@ def refine(
     if json:
         print_json({"sweeps": sweeps, "entities": entities, "events": changes, **more})
     else:
-        answer(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"Refined; {changes_in_words(changes)}. {entities_in_words(entities)}.")
 
 
 @refusing
@@ -325,13 +325,18 @@ def relearn_all(
     return {**taught._asdict(), **changes}
 
 
+def entities_in_words(n: int) -> str:
+    """How many entities there are."""
+    return so_many(n, "entity", "entities")
+
+
 def print_relearnt(report: dict[str, Any], json: bool) -> None:
     """What relearning has done."""
     if json:
         print_json(report)
     else:
         changes = changes_in_words(report["events"])
-        answer(f"Learnt anew{teachers_in_words(report)}; {changes}. {report['entities']:,} entities.")
+        answer(f"Learnt anew{teachers_in_words(report)}; {changes}. {entities_in_words(report['entities'])}.")
 
 
 def teachers_in_words(report: dict[str, Any]) -> str:
