@@ -270,6 +270,19 @@ def test_one_of_a_thing_is_not_several(tmp_path):
     assert "1 row written" in run("export", tmp_path / "kb.db", tmp_path / "out.csv")
 
 
+def test_an_entity_of_nearly_everything_is_warned_of(tmp_path):
+    rows = ["id,name", *(f"{k},Ada King" for k in range(40))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
+    run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    first, *others = [entity["id"] for entity in lines("entities", tmp_path / "kb.db", "--limit", 0)]
+    for other in others:
+        run("confirm", tmp_path / "kb.db", first, other)
+    found = invoke("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--json")
+    assert "Warning: one entity holds 40 of 40 rows; look at what its rows share" in found.stderr
+    assert [sign["kind"] for sign in json.loads(found.stdout)["warnings"]] == ["one large cluster"]
+    assert document("relearn", tmp_path / "kb.db")["warnings"]
+
+
 def test_entities_in_any_order_and_of_which_something_is_said(kb):
     names = [entity["name"] for entity in lines("entities", kb, "--sort", "name")]
     assert names == sorted(names)
