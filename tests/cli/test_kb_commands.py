@@ -253,6 +253,36 @@ def test_entities(kb):
     assert max(map(len, narrow)) <= 60
 
 
+def test_lists_of_entities_show_values_that_say_something(tmp_path):
+    rows = "id,name,phone,city\n1,Ada King,-,n/a\n2,Ada King,555 0101,\n3,Bo Li,n/a,Oslo\n"
+    (tmp_path / "rows.csv").write_text(rows, encoding="utf-8")
+    run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    run("confirm", tmp_path / "kb.db", 1, 2)
+    ada, bo = run("entities", tmp_path / "kb.db", "--sort", "name").splitlines()[2:]
+    assert ada.split("Ada King")[1].split() == ["phone:", "555", "0101"]
+    assert bo.split("Bo Li")[1].split() == ["city:", "Oslo"]
+
+
+def test_one_of_a_thing_is_not_several(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,name\n1,Ada King\n", encoding="utf-8")
+    text = run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    assert "1 fragment of 1 entity. See" in text
+    assert "1 row written" in run("export", tmp_path / "kb.db", tmp_path / "out.csv")
+
+
+def test_an_entity_of_nearly_everything_is_warned_of(tmp_path):
+    rows = ["id,name", *(f"{k},Ada King" for k in range(40))]
+    (tmp_path / "rows.csv").write_text("\n".join(rows), encoding="utf-8")
+    run("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--refine", 0)
+    first, *others = [entity["id"] for entity in lines("entities", tmp_path / "kb.db", "--limit", 0)]
+    for other in others:
+        run("confirm", tmp_path / "kb.db", first, other)
+    found = invoke("build", tmp_path / "rows.csv", "-o", tmp_path / "kb.db", "--json")
+    assert "Warning: one entity holds 40 of 40 rows; look at what its rows share" in found.stderr
+    assert [sign["kind"] for sign in json.loads(found.stdout)["warnings"]] == ["one large cluster"]
+    assert document("relearn", tmp_path / "kb.db")["warnings"]
+
+
 def test_entities_in_any_order_and_of_which_something_is_said(kb):
     names = [entity["name"] for entity in lines("entities", kb, "--sort", "name")]
     assert names == sorted(names)
@@ -504,6 +534,21 @@ def test_an_entity_is_split_and_merged_again(kb):
     assert "is several things, by city" in run("events", kb, "--limit", 0)
     assert "say how to split" in refused("split", kb, said)
     assert "is not of" in refused("split", kb, said, 6)
+
+
+def test_what_others_write_meanwhile_is_no_consequence(kb, monkeypatch):
+    judge = knowledge_base.KnowledgeBase.confirm
+
+    def after_another(base, *given, **options):
+        with knowledge_base.KnowledgeBase(kb) as other:
+            other.add([{"id": "99", "name": "Thomas Okafor", "city": "Chicago"}])
+        return judge(base, *given, **options)
+
+    monkeypatch.setattr(knowledge_base.KnowledgeBase, "confirm", after_another)
+    report = document("confirm", kb, 14, 15)
+    assert {event["kind"] for event in report["events"]} <= {"confirmed", "merged", "moved", "renamed"}
+    assert report["events"][0]["detail"]["judgement"] == report["judgement"]
+    assert "99 joined" in run("events", kb, "--limit", 0)
 
 
 def test_many_consequences_are_told_in_a_few_lines():

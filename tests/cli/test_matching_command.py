@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.cli.test_kb_commands import CONTACTS, lines, refused, run
+from tests.cli.test_kb_commands import CONTACTS, invoke, lines, refused, run
 
 NEW = """\
 id,name,email,phone,city
@@ -83,6 +83,14 @@ def test_standard_input_and_text(folder):
     assert "Anna Schmidt" in text
 
 
+def test_rows_that_say_nothing_are_skipped_if_asked_for(folder):
+    (folder / "gaps.csv").write_text(NEW.replace("a,Anna", ",,,,\na,Anna"), encoding="utf-8")
+    assert "skip empty rows (--skip-empty)" in refused("match", folder / "kb.db", folder / "gaps.csv")
+    found = invoke("match", folder / "kb.db", folder / "gaps.csv", "--skip-empty", "--json")
+    assert [json.loads(line)["row"] for line in found.stdout.splitlines()] == [1, 3, 4]
+    assert "1 empty row skipped" in found.stderr
+
+
 def test_mistakes(folder):
     kb = folder / "kb.db"
     assert "no file nosuch.csv" in refused("match", kb, "nosuch.csv")
@@ -94,8 +102,6 @@ def test_mistakes(folder):
 
 
 def test_an_attribute_misspelt_is_noted(folder):
-    from tests.cli.test_kb_commands import invoke
-
     found = invoke("match", folder / "kb.db", "naem=Ada")
     assert found.exit_code == 0
     assert "no attribute 'naem'" in found.stderr

@@ -116,6 +116,24 @@ def film(rng, k):
     return lambda: said
 
 
+def tagged(rng, k):
+    """What is sold, in columns that are called nothing in particular."""
+    tags = [
+        "audio",
+        "camera",
+        "phone",
+        "tablet",
+        "laptop",
+        "travel",
+        "gaming",
+        "office",
+        "outdoor",
+        "vintage",
+    ]
+    said = {"item": some_words(rng, 6), "kinds": " ** ".join(rng.sample(tags, rng.randint(2, 4)))}
+    return lambda: said
+
+
 def mention(rng, k):
     name = f"{FIRST[k % 12]} {LAST[(k * 7 + k // 12) % 12]}"
     return lambda: {"type": rng.choice(["PER", "ORG"]), "sentence": some_words(rng, 25), "name": name}
@@ -162,6 +180,7 @@ SHAPES = [
     (restaurant, ("name",)),
     (product, ("title",)),
     (film, ("label",)),
+    (tagged, ("item",)),
     (mention, ("name",)),
     (facts, ("name",)),
     (company, ("company",)),
@@ -289,6 +308,14 @@ def best(given, present=None):
         ({"Ada King": 2, "Ada Byron": 6}, "Ada King", "Ada Byron"),
         ({"Ada King": 5, "Ada Byron": 5}, "Ada Byron", "Ada Byron"),
         ({"Ada King": 5}, "Ada Byron", "Ada King"),  # nobody says so any more
+        (
+            {"Wliliam King": 1, "William King": 1, "William King Jr": 1},
+            "Wliliam King",
+            "William King",
+        ),  # a slip
+        ({"Wliliam King": 1, "William King": 1}, "Wliliam King", "Wliliam King"),  # which of them is it?
+        ({"Wliliam King": 4, "William King": 5}, "Wliliam King", "Wliliam King"),  # four fragments say so
+        ({"Ada Byron": 3, "A. King": 4, "Ada King": 2}, "Ada Byron", "Ada King"),  # who is A. King as well
         ({}, "Ada", None),
     ],
 )

@@ -75,7 +75,7 @@ def entities(
         if not rows and base.stats()["entities"]:
             note("No entity is so.")
             return
-        drawing.entities(console(), rows[:most])
+        drawing.entities(console(), rows[:most], base.comparing)
         if most is not None and len(rows) > most:
             total = f" of {base.stats()['entities']:,}" if minimum == 1 and not wanted else ""
             note(f"The first {most}{total}; --limit 0 lists all.")

@@ -11,6 +11,7 @@ from partita.cli import arguments as args
 from partita.cli.opening import opened
 from partita.cli.output import answer, note, print_json, refusing
 from partita.cli.progress import watching
+from partita.terminal.text import so_many
 
 
 @refusing
@@ -147,8 +148,8 @@ def output_format(output: str, format: args.Format | None) -> str | None:
 def report_written(output: str, rows: int, json: bool, **more: str) -> None:
     """How many rows were written; beside the data, if these went to standard output."""
     if output == "-":
-        note(f"{rows:,} rows written.")
+        note(f"{so_many(rows, 'row', 'rows')} written.")
     elif json:
         print_json({"path": output, "rows": rows, **more})
     else:
-        answer(f"{rows:,} rows written to {output}")
+        answer(f"{so_many(rows, 'row', 'rows')} written to {output}")

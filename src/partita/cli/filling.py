@@ -15,10 +15,10 @@ from partita.cli.checking import Label, Truth, read_truth
 from partita.cli.columns import Watch
 from partita.cli.input import Input
 from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_nothing, read_schema
-from partita.cli.output import answer, answered, print_json, refuse, refusing
+from partita.cli.output import answer, answered, note, print_json, refuse, refusing
 from partita.cli.progress import watching
 from partita.cli.syncing import check_goes_with_sync, details, print_dry_run, sync_all
-from partita.terminal.text import added_in_words, changes_in_words
+from partita.terminal.text import added_in_words, changes_in_words, so_many
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -114,13 +114,13 @@ def build(
             base.finish(n_jobs=-1 if bulk and jobs is None else jobs)
         stats = base.stats()
         report = {"knowledge_base": output, **done, **more, "entities": stats["entities"]}
-        report |= diagnosed(base, diagnostics, json)
+        report |= {"warnings": warned(base)} | diagnosed(base, diagnostics, json)
     if json:
         print_json(report)
     else:
-        held = f"{stats['fragments']:,} fragments of {stats['entities']:,} entities"
+        held = so_many(stats["fragments"], "fragment", "fragments")
         answer(f"{output}: {added_in_words(done)}.")
-        answer(f"{held}. See: partita entities {output}")
+        answer(f"{held} of {entities_in_words(stats['entities'])}. See: partita entities {output}")
 
 
 @refusing
@@ -172,7 +172,7 @@ def add(
     if json:
         print_json({**done, **more, "entities": entities, "events": changes})
     else:
-        answer(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"{kb}: {added_in_words(done)}; {changes_in_words(changes)}. {entities_in_words(entities)}.")
 
 
 @refusing
@@ -217,7 +217,7 @@ def refine(
     if json:
         print_json({"sweeps": sweeps, "entities": entities, "events": changes, **more})
     else:
-        answer(f"Refined; {changes_in_words(changes)}. {entities:,} entities.")
+        answer(f"Refined; {changes_in_words(changes)}. {entities_in_words(entities)}.")
 
 
 @refusing
@@ -322,7 +322,24 @@ def relearn_all(
     with watched(base):
         taught = base.relearn(schema, model=model, name=name, labels=labels)
     changes = {"entities": base.stats()["entities"], "events": counted(base, stats["events"])}
-    return {**taught._asdict(), **changes}
+    return {**taught._asdict(), **changes, "warnings": warned(base)}
+
+
+def warned(base: KnowledgeBase) -> list[dict[str, str]]:
+    """Say if one entity holds so much that learning has probably collapsed; for JSON, what was said."""
+    from partita.metrics.collapse import one_large_cluster
+
+    largest = next(base.entities(limit=1), None)
+    sign = largest and one_large_cluster(len(largest.fragments), base.stats()["fragments"])
+    if not sign:
+        return []
+    note(f"Warning: {sign.message}; {sign.advice}.")
+    return [sign._asdict()]
+
+
+def entities_in_words(n: int) -> str:
+    """How many entities there are."""
+    return so_many(n, "entity", "entities")
 
 
 def print_relearnt(report: dict[str, Any], json: bool) -> None:
@@ -331,7 +348,7 @@ def print_relearnt(report: dict[str, Any], json: bool) -> None:
         print_json(report)
     else:
         changes = changes_in_words(report["events"])
-        answer(f"Learnt anew{teachers_in_words(report)}; {changes}. {report['entities']:,} entities.")
+        answer(f"Learnt anew{teachers_in_words(report)}; {changes}. {entities_in_words(report['entities'])}.")
 
 
 def teachers_in_words(report: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from partita.terminal.text import consequences_in_words, judgement_in_words, saf
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
+    from partita.kb.queries.answers import Event
 
 
 @refusing
@@ -87,7 +88,7 @@ def undo(
     with opened(kb) as base:
         before = last_event(base)
         undone = base.undo(judgement, user=user)
-        events = base.events(since=before)
+        events = events_of(base, undone, before)
     if json:
         print_json({"undone": undone, "events": [event.as_dict() for event in events]})
         return
@@ -138,10 +139,19 @@ def last_event(base: KnowledgeBase) -> int:
 
 
 def report_of(base: KnowledgeBase, number: int, before: int) -> dict[str, Any]:
-    """A judgement, what it is about, and the events since one before it."""
+    """A judgement, what it is about, and what came of it."""
     row = next(row for row in reversed(base.judgements()) if row.number == number)
     report = {"judgement": number, "kind": row.kind, "first": row.first, "second": row.second}
-    return {**report, "sides": row.sides, "user": row.user, "events": base.events(since=before)}
+    return {**report, "sides": row.sides, "user": row.user, "events": events_of(base, number, before)}
+
+
+def events_of(base: KnowledgeBase, judgement: int, since: int) -> list[Event]:
+    """What a judgement, or its undoing, has brought about since an event; others may write meanwhile."""
+    return [
+        event
+        for event in base.events(since=since)
+        if judgement in (event.detail.get("judgement"), event.detail.get("undone"))
+    ]
 
 
 def print_report(kb: str, report: dict[str, Any], json: bool) -> None:

@@ -17,6 +17,7 @@ from partita.cli.input import Input
 from partita.cli.opening import opened
 from partita.cli.output import console, note, print_json_lines, refusing
 from partita.cli.progress import watching
+from partita.terminal.text import so_many
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -58,6 +59,7 @@ def match(
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
     sheet: args.Sheet = None,
+    skip_empty: args.SkipEmpty = False,
     json: args.Json = False,
 ) -> None:
     """Say where records would go, how sure that is and why; nothing is added.
@@ -67,7 +69,7 @@ def match(
     if output is not None:
         check_output(output)
     files = [] if (said := said_in_words(record)) else record
-    given = Input(files, id, no_id, source, ignore, format, encoding=encoding, sheet=sheet)
+    given = Input(files, id, no_id, source, ignore, format, skip_empty, encoding, sheet)
     if output not in (None, "-") and Path(str(output)).resolve() in [Path(file).resolve() for file in files]:
         raise ValueError(f"{output} is what would be read: name another file to write")
     with opened(kb) as base:
@@ -155,7 +157,7 @@ def matched(base: KnowledgeBase, rows: Any, given: Input, limit: int) -> Iterato
 
 def read(rows: Any, given: Input) -> Iterator[tuple[int, Fragment, bool]]:
     """Rows as fragments: each with its number, and whether it has an id of its own."""
-    from partita.kb.fragments import as_fragment
+    from partita.kb.fragments import EmptyFragment, as_fragment
 
     reader = given.reader()
     for row, fields in rows:
@@ -163,10 +165,18 @@ def read(rows: Any, given: Input) -> Iterator[tuple[int, Fragment, bool]]:
             reader.look_for_ignored(row, fields)
             if given.is_one_table():
                 reader.check_ignored()
-        fragment = as_fragment(fields, row, reader.id_field, reader.source_field, reader.ignore)
+        try:
+            fragment = as_fragment(fields, row, reader.id_field, reader.source_field, reader.ignore)
+        except EmptyFragment:
+            if not reader.skip_empty:
+                raise
+            reader.skipped += 1
+            continue
         yield int(row), fragment, not fragment.id.startswith(fragment.digest)
     for name in sorted(reader.unseen):
         note(f"Note: no row has a column {name!r} to ignore.")
+    if reader.skipped:
+        note(f"Note: {so_many(reader.skipped, 'empty row', 'empty rows')} skipped.")
 
 
 def attributes_of(base: KnowledgeBase) -> set[str]:

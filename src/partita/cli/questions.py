@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from partita.cli import arguments as args
-from partita.cli.judging import judge, print_judgement
+from partita.cli.judging import events_of, judge, last_event, print_judgement
 from partita.cli.opening import opened
 from partita.cli.output import answered, console, note, print_json, print_json_lines, refusing
 
@@ -135,11 +135,11 @@ class Conversation:
             return None
         question, judgement = self.turns.pop()
         if judgement is not None:
-            before = self.base.stats()["events"]
+            before = last_event(self.base)
             self.base.undo(judgement, user=self.user)
             self.expected = self.base.wrong_pairs()
             if self.json:
-                events = [event.as_dict() for event in self.base.events(since=before)]
+                events = [event.as_dict() for event in events_of(self.base, judgement, before)]
                 print_json({"undone": judgement, "events": events, "wrong_pairs": self.expected})
             else:
                 typer.echo(f"Judgement {judgement} is undone.\n")

@@ -187,7 +187,7 @@ def tell(kb: Any, result: Result, truth: dict[str, str], console: Console) -> No
         f"{len(found)} entities were made in {result.seconds:.1f} s: B-cubed F1 {result.f1[-1]:.2f}\n",
         highlight=False,
     )
-    drawing.entities(console, found[:SHOWN])
+    drawing.entities(console, found[:SHOWN], kb.comparing)
     console.print("\n[bold]The question most worth asking[/bold]\n")
     drawing.question(console, 1, result.question)
     console.print("[bold]Why: the evidence in nats[/bold]\n")

@@ -127,7 +127,9 @@ def as_fragment(
             for name, values in properties.items()
         }
     if not properties:
-        raise EmptyFragment(f"row {row}: no property says anything; leave it out, or skip empty rows")
+        raise EmptyFragment(
+            f"row {row}: no property says anything; leave it out, or skip empty rows (--skip-empty)"
+        )
     for name, usual in ((id_field, ID), (source_field, SOURCE)):
         if name is not None and isinstance(given.get(name), Mapping):
             raise ValueError(

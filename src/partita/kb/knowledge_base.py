@@ -30,7 +30,7 @@ from partita.kb.queries.alternatives import Alternatives, Matrix, alternatives, 
 from partita.kb.queries.diagnosis import Diagnosis, diagnose
 from partita.kb.queries.evaluation import evaluate, reliability
 from partita.kb.queries.explain import explain
-from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of
+from partita.kb.queries.golden import Golden, attributes_of, golden, rules_of, sources_of
 from partita.kb.queries.match import Match, Matched
 from partita.kb.queries.mistakes import Mistaken, worst
 from partita.kb.queries.questions import Question, expected_wrong_pairs, questions
@@ -349,7 +349,8 @@ class KnowledgeBase:
             "source:crm,newsletter": from the first of some sources that says something, else from any.
         """
         with self.store.reading() as connection:
-            yield from golden(connection, rules_of(rules or {}, attributes_of(connection)))
+            there = attributes_of(connection), sources_of(connection)
+            yield from golden(connection, rules_of(rules or {}, *there))
 
     def entity(self, id: str, *, as_of: int | datetime | None = None) -> answers.Entity:
         """An entity, now or as of a moment: of an event, or a time. An id that was merged leads on."""

@@ -3,7 +3,8 @@
 A fragment gives the name of the best way of naming (:mod:`~partita.kb.naming`) of which it says something. An entity
 has the name that most of its fragments give it, of the best way that any of them knows. What differs in case, accents
 or the order of words is the same name to a reader, and an abbreviated name is one with the full one; so a name only
-changes where a reader would see another.
+changes where a reader would see another. A word that a single fragment gives may be a slip of the pen: a name with one
+does not stay where there is another without.
 """
 
 from __future__ import annotations
@@ -136,13 +137,13 @@ def best_name(given: Counter[Given], present: str | None) -> str | None:
     best = best_key(support)
     if present is not None and present in counts:
         own = key_of(present)
-        abbreviates = stands_for(own, best)
-        if (
-            own == best
-            or stands_for(best, own)
-            or (support[own] >= STAYING * support[best] and not abbreviates)
-        ):
+        if own == best or stands_for(best, own):
             return present
+        if support[own] >= STAYING * max(support.values()) and not stands_for(own, best):
+            sound = without_slips(support)
+            if own in sound or not sound:
+                return present
+            best = best_key(sound)
     return best_spelling({name: n for name, n in counts.items() if key_of(name) == best})
 
 
@@ -157,6 +158,14 @@ def best_key(support: Counter[str]) -> str:
     best = tied[0]
     full = [key for key in support if support[key] >= FULLER * most and stands_for(best, key)]
     return min(full, key=lambda key: (-support[key], -len(key), key), default=best)
+
+
+def without_slips(support: Counter[str]) -> Counter[str]:
+    """The names of which several fragments give every word; a word that one alone gives may be a slip of the pen."""
+    words: Counter[str] = Counter()
+    for key, n in support.items():
+        words.update(dict.fromkeys(key.split(" "), n))
+    return Counter({key: n for key, n in support.items() if all(words[word] > 1 for word in key.split(" "))})
 
 
 def best_spelling(counts: Mapping[str, int]) -> str:

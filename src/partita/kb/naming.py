@@ -1,7 +1,7 @@
 """Which attributes name an entity: those whose values identify it, as far as was learnt, and read like names.
 
-A name is short and of words, nearly every fragment has one, fragments of an entity agree on it, and strangers hardly
-share it. So a job title is no name, for strangers share it; nor is the title of a patent where entities are its
+A name is short and of words, no list, nearly every fragment has one, fragments of an entity agree on it, and strangers
+hardly share it. So a job title is no name, for strangers share it; nor is the title of a patent where entities are its
 inventors, for they have many; the title of a paper is, where entities are papers. What an attribute is called only
 counts beside that. The parts of the names of people make one name together.
 """
@@ -46,6 +46,7 @@ CALLED = {
     "label": 0.6,
     "title": 0.6,
 }  # worth as much more, if it identifies
+LISTED = 0.3  # of that for what lists several things in one text, such as tags
 OF_OTHERS = 0.5  # of that for what is called the name of something, such as street_name
 PART = 0.5  # what a part of a name is worth by itself
 COMPOSED = 0.9  # and parts that make a name, beside a whole one
@@ -93,7 +94,7 @@ def worth_of(model: Record, name: str, kind: Attribute) -> float:
         return 0.0
     of_kind = next((worth for known, worth in WORTH.items() if isinstance(kind, known)), 1.0)
     rare = rarity(kind)
-    how = 1.0 + called(name) * rare
+    how = (LISTED if is_list(kind) else 1.0) * (1.0 + called(name) * rare)
     return of_kind * how * presence(model, name) * agreement(kind) * rare**2 * readability(kind)
 
 
@@ -136,6 +137,11 @@ def readability(kind: Attribute) -> float:
     letters = sum(map(str.isalpha, text)) / max(sum(map(str.isalnum, text)), 1)
     words = sum(value.count(" ") + 1 for value in values) / len(values)
     return letters**2 / (1.0 + (words / WORDS) ** 2)
+
+
+def is_list(kind: Attribute) -> bool:
+    """Whether texts are lists, or look like them."""
+    return bool(kind.separator) or (kind.noted is not None and bool(kind.noted.divided_by))
 
 
 def called(name: str) -> float:

@@ -60,7 +60,7 @@ def signs_of_collapse(X: Any, posterior: Posterior, reliability: Reliability | N
     found = [
         identical_apart(X, posterior),
         alpha_at_a_bound(posterior),
-        one_large_cluster(posterior),
+        one_large_cluster(int(np.bincount(posterior.labels()).max()), posterior.n_observations),
         hardly_any_certain(posterior),
     ]
     contradicted = [] if reliability is None else contradicted_bins(reliability)
@@ -104,9 +104,8 @@ def alpha_at_a_bound(posterior: Posterior) -> Sign | None:
     return Sign("alpha at a bound", what, advice)
 
 
-def one_large_cluster(posterior: Posterior) -> Sign | None:
-    """One cluster holds a third of everything."""
-    largest, n = int(np.bincount(posterior.labels()).max()), posterior.n_observations
+def one_large_cluster(largest: int, n: int) -> Sign | None:
+    """One cluster, of so many of all rows, holds a third of everything."""
     if n < MANY or LARGE * largest <= n:
         return None
     return Sign(

@@ -14,6 +14,7 @@ from rich.text import Text
 from partita.terminal.text import event_in_words, listed, number, percent, safe, shortened, sure, values
 
 if TYPE_CHECKING:
+    from partita.kb.columns import Readers
     from partita.kb.fragments import Fragment
     from partita.kb.queries.answers import Entity, Event, Found, Judgement
     from partita.kb.queries.questions import Question
@@ -37,16 +38,18 @@ def cell(value: object, style: str = "") -> Text:
 # ---------------------------------------------------------------------- entities
 
 
-def entities(console: Console, found: Sequence[Entity]) -> None:
-    """A list of entities."""
+def entities(console: Console, found: Sequence[Entity], readers: Readers) -> None:
+    """A list of entities, with the first value of some attributes that says something."""
     made = table("entity", "fragments", "sure", "name", "says", right=("fragments", "sure"))
     for column in made.columns[:4]:
         column.no_wrap = True
     for entity in found:
-        says = {
-            name: [value.value for value in given]
+        said = {
+            name: [value.value for value in given if readers[name].items(value.value)]
             for name, given in entity.properties.items()
-            if str(given[0].value) != entity.name and entity.name not in [str(v.value) for v in given]
+        }
+        says = {
+            name: given for name, given in said.items() if given and entity.name not in [*map(str, given)]
         }
         made.add_row(
             cell(entity.id, "cyan"),

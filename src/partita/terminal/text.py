@@ -73,6 +73,11 @@ def number(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def so_many(n: int, one: str, several: str) -> str:
+    """A number of things."""
+    return f"{n:,} {one if n == 1 else several}"
+
+
 def listed(ids: Sequence[str]) -> str:
     """Ids in a sentence."""
     if len(ids) < 2:

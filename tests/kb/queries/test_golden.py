@@ -169,19 +169,25 @@ def test_dates_and_numbers_are_not_compared():
 
 
 def test_rules_that_cannot_be():
-    attributes = ["name", "phone", "updated_at"]
+    there = ["name", "phone", "updated_at"], ["crm", "letters"]
     given = {"phone": "recent:updated_at", "name": "source:crm, letters"}
-    assert rules_of(given, attributes) == {
+    assert rules_of(given, *there) == {
         "phone": Rule("recent", ("updated_at",)),
         "name": Rule("source", ("crm", "letters")),
     }
     for rule in ("newest", "longest:name", "source", "source:", "recent:a,b", "", "probable:x"):
         with pytest.raises(ValueError, match="is no rule for 'name'"):
-            rules_of({"name": rule}, attributes)
+            rules_of({"name": rule}, *there)
     with pytest.raises(ValueError, match="did you mean 'phone'"):
-        rules_of({"phones": "recent"}, attributes)
+        rules_of({"phones": "recent"}, *there)
     with pytest.raises(ValueError, match="did you mean 'updated_at'"):
-        rules_of({"phone": "recent:update_at"}, attributes)
+        rules_of({"phone": "recent:update_at"}, *there)
+    with pytest.raises(
+        ValueError, match=r"no fragment is from the source 'leters' .*; did you mean 'letters'"
+    ):
+        rules_of({"name": "source:crm,leters"}, *there)
+    with pytest.raises(ValueError, match="there are none"):
+        rules_of({"name": "source:crm"}, there[0], [])
     with pytest.raises(ValueError, match="fragment 'f0', 'date': 'last week' is neither"):
         golden_of(1, [Row(0, None, 1.0, {"name": ["A"], "date": ["last week"]})], {"name": RULES[3]})
 
@@ -243,6 +249,29 @@ def test_clusters_have_the_columns_of_splink(kb, tmp_path):
     for row, given_row in zip(rows, ROWS, strict=True):
         assert (row["unique_id"], row["source"]) == (given_row["id"], given_row["source"])
         assert row["name"] == given_row["properties"]["name"][0]
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "first"),
+    [
+        ("golden", {"plain": True}, ["id", "fragments", "probability"]),
+        ("clusters", {"with_fields": True}, ["unique_id", "cluster_id", "match_probability", "source"]),
+        ("entities", {}, ["id", "name", "probability", "fragments"]),
+    ],
+)
+def test_columns_are_in_the_order_of_the_schema_whichever_row_comes_first(
+    url, tmp_path, what, options, first
+):
+    with partita.kb.open(url, n_particles=5) as kb:
+        kb.add(
+            [
+                {"id": "1", "first": "Ann", "city": "Oslo", "phone": "1"},
+                {"id": "2", "phone": "2", "first": "Bo"},
+            ]
+        )
+        kb.export(tmp_path / "table.csv", what, entities=[kb.entity_of("2").id], **options)
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file)) == [*first, "first", "city", "phone"]
 
 
 def test_options_go_with_their_export(kb, tmp_path):

@@ -24,7 +24,7 @@ from partita.kb.io import write
 from partita.kb.io.formats import format_of
 from partita.kb.queries import answers
 from partita.kb.queries.follow_the_money import follow_the_money
-from partita.kb.queries.golden import attributes_of, columns_of, golden, rules_of
+from partita.kb.queries.golden import FIXED, attributes_of, columns_of, golden, rules_of, sources_of
 from partita.kb.queries.posterior import sample
 from partita.kb.session import Session
 from partita.kb.store import tables
@@ -32,6 +32,8 @@ from partita.models.records.fragments import as_text
 
 SEPARATOR = " | "
 CLUSTER = ("unique_id", "cluster_id", "match_probability", "source")  # columns that are no attributes
+ENTITY = ("id", "name", "probability", "fragments")  # the same of entities
+TABLES = ("csv", "tsv", "xlsx")  # formats whose cells are texts and numbers
 STEP = 100  # rows after which whoever watches is told
 
 
@@ -63,7 +65,27 @@ def export(session: Session, path: str | PathLike[str], wanted: Wanted, format: 
     wanted.check()
     check_is_none(session.store, path)
     format = format_of(fspath(path), format)
-    return write(counted(session, rows_of(session, wanted, format)), fspath(path), format)
+    rows = counted(session, rows_of(session, wanted, format))
+    return write(rows, fspath(path), format, columns_wanted(session, wanted, format))
+
+
+def columns_wanted(session: Session, wanted: Wanted, format: str) -> list[str] | None:
+    """The columns where there is one an attribute, whichever row comes first; None where they are always the same."""
+    with session.store.reading() as connection:
+        attributes = attributes_of(connection)
+    if wanted.what == "golden":
+        named = columns_of(attributes).values()
+        return [*FIXED, *(column for own in named for column in (own[:1] if wanted.plain else own))]
+    if wanted.what == "clusters" and wanted.with_fields:
+        return [*CLUSTER, *(column_of(name, CLUSTER) for name in attributes)]
+    if wanted.what == "entities" and format in TABLES:
+        return [*ENTITY, *(column_of(name, ENTITY) for name in attributes)]
+    return None
+
+
+def column_of(attribute: str, others: Sequence[str]) -> str:
+    """The column of an attribute, beside others that are none."""
+    return f"property {attribute}" if attribute in others else attribute
 
 
 def rows_of(session: Session, wanted: Wanted, format: str) -> Iterator[dict[str, Any]]:
@@ -78,7 +100,7 @@ def rows_of(session: Session, wanted: Wanted, format: str) -> Iterator[dict[str,
     }
     if wanted.what not in kinds:
         raise ValueError(f"cannot export {wanted.what!r}: it must be one of {', '.join(kinds)}")
-    if format in ("csv", "tsv", "xlsx") and wanted.what == "entities":
+    if format in TABLES and wanted.what == "entities":
         return map(flat, entities(session, wanted.entities))
     return kinds[wanted.what]()
 
@@ -108,11 +130,10 @@ def numbers_of(connection: Connection, ids: Sequence[str]) -> list[int]:
 
 def flat(entity: answers.Entity) -> dict[str, Any]:
     """An entity as a row of a table."""
-    row: dict[str, Any] = {"id": entity.id, "name": entity.name, "probability": entity.probability}
-    row["fragments"] = SEPARATOR.join(entity.fragments)
+    held = SEPARATOR.join(entity.fragments)
+    row = dict(zip(ENTITY, (entity.id, entity.name, entity.probability, held), strict=True))
     for attribute, values in entity.properties.items():
-        key = attribute if attribute not in row else f"property {attribute}"
-        row[key] = SEPARATOR.join(str(value.value) for value in values)
+        row[column_of(attribute, ENTITY)] = SEPARATOR.join(str(value.value) for value in values)
     return row
 
 
@@ -152,7 +173,7 @@ def clusters(session: Session, wanted: Wanted) -> Iterator[dict[str, Any]]:
                 found["source"] = row.source
                 for name, values in json.loads(row.properties).items():
                     one = values[0] if len(values) == 1 else SEPARATOR.join(map(as_text, values))
-                    found[f"property {name}" if name in CLUSTER else name] = one
+                    found[column_of(name, CLUSTER)] = one
             yield found
 
 
@@ -160,7 +181,8 @@ def golden_rows(session: Session, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Each entity with one value an attribute, as rows of a table."""
     with session.store.reading() as connection:
         attributes = attributes_of(connection)
-        chosen, columns = rules_of(wanted.rules, attributes), columns_of(attributes)
+        chosen = rules_of(wanted.rules, attributes, sources_of(connection))
+        columns = columns_of(attributes)
         some = numbers_of(connection, wanted.entities) if wanted.entities else None
         for record in golden(connection, chosen, some):
             yield record.as_row(columns, wanted.plain)

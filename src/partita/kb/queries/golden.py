@@ -87,7 +87,7 @@ class Golden(Answer):
 # ---------------------------------------------------------------------- rules
 
 
-def rules_of(given: Mapping[str, str], attributes: Sequence[str]) -> dict[str, Rule]:
+def rules_of(given: Mapping[str, str], attributes: Sequence[str], sources: Sequence[str]) -> dict[str, Rule]:
     """Rules from what users write, by attribute; ValueError where one cannot be."""
     rules = {}
     for attribute, text in given.items():
@@ -97,18 +97,32 @@ def rules_of(given: Mapping[str, str], attributes: Sequence[str]) -> dict[str, R
         if not fits.get(kind, False):
             raise ValueError(f"{text!r} is no rule for {attribute!r}: choose from {', '.join(RULES)}")
         for name in (attribute, *(by if kind == "recent" else ())):
-            if name not in attributes:
-                near = difflib.get_close_matches(name, attributes, 1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(attributes)}"
-                raise ValueError(f"no fragment has the attribute {name!r} that a rule names; {hint}")
+            check_is_there(name, attributes, "no fragment has the attribute")
+        for name in by if kind == "source" else ():
+            check_is_there(name, sources, "no fragment is from the source")
         rules[attribute] = Rule(kind, by)
     return rules
 
 
+def check_is_there(name: str, known: Sequence[str], what: str) -> None:
+    """ValueError for what a rule names and nothing has, with what may be meant."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+        raise ValueError(f"{what} {name!r} that a rule names; {hint}")
+
+
 def attributes_of(connection: Connection) -> list[str]:
-    """All attributes of which fragments have ever said something."""
-    query = select(tables.said.c.attribute).distinct()
-    return sorted(connection.scalars(query))
+    """All attributes of which fragments have ever said something, in the order of the schema."""
+    said = set(connection.scalars(select(tables.said.c.attribute).distinct()))
+    readers = readers_in(connection)
+    return [*(name for name in readers if name in said), *sorted(said - readers.keys())]
+
+
+def sources_of(connection: Connection) -> list[str]:
+    """Where fragments are from."""
+    source = tables.fragments.c.source
+    return sorted(connection.scalars(select(source).where(source.is_not(None)).distinct()))
 
 
 def columns_of(attributes: Sequence[str]) -> dict[str, tuple[str, str, str]]:
