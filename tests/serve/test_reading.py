@@ -86,6 +86,21 @@ def test_a_search_does_not_read_all_fragments(service, kb):
     assert not [text for text in said if "count(" in text.lower()]
 
 
+def test_another_method_is_told_which_one_it_is(service):
+    for method, path, allowed in (
+        ("GET", f"{API}/fragments", "POST"),
+        ("DELETE", f"{API}/entities/E1", "GET"),
+        ("HEAD", f"{API}/entities", "GET"),
+    ):
+        found = service.request(method, path, headers={"Content-Type": "application/json"})
+        assert (found.status_code, found.headers["allow"]) == (405, allowed)
+    assert "takes POST" in answer(service, "fragments", 405)["error"]["message"]
+    assert "nothing here" in answer(service, "no-such-call", 404)["error"]["message"]
+    assert service.head("/health").status_code == 200
+    body = service.post(f"{API}/match", content='{"record"', headers={"Content-Type": "application/json"})
+    assert "the body is not JSON: " in body.json()["error"]["message"]
+
+
 def test_an_empty_search_is_all_and_one_of_no_words_is_refused(service):
     assert answer(service, "entities", query="") == answer(service, "entities")
     error = answer(service, "entities", 422, query=" ")["error"]
