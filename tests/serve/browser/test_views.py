@@ -257,7 +257,7 @@ def test_keys_and_focus(visit, shared):
     page.keyboard.press("g")
     page.keyboard.press("h")
     page.wait_for_selector("text=How honest it is")
-    assert page.evaluate("document.activeElement.id") == "main"
+    until(page, "document.activeElement.id === 'main'")  # once it is drawn
     assert page.evaluate("document.title").startswith("Honesty")
     page.keyboard.press("g")
     page.keyboard.press("e")
@@ -270,3 +270,33 @@ def test_keys_and_focus(visit, shared):
     page.wait_for_selector(".entity h1")
     page.go_back()
     page.wait_for_selector(".entities tbody tr.here")
+
+
+# ---------------------------------------------------------------------- where things stand
+
+
+def test_bars_of_risk_end_before_their_numbers(visit, shared):
+    page = visit(f"{shared.url}/#/honesty")
+    page.wait_for_selector(".risk tbody tr:nth-child(3)")
+    ends = page.evaluate(
+        """[...document.querySelectorAll('.risk tbody tr')].map(row => [
+            row.querySelector('.risk-bar .bar-full').getBoundingClientRect().right,
+            row.querySelector('td:last-child .number').getBoundingClientRect().left])"""
+    )
+    assert all(bar < number for bar, number in ends)
+
+
+def test_on_a_narrow_page_what_each_of_two_says_keeps_its_side(visit, shared):
+    [question] = shared.desk.kb.uncertain(1)
+    page = visit(f"{shared.url}/#/why/{question.first}/{question.second}", width=360)
+    page.wait_for_selector(".waterfall tfoot")
+    page.evaluate(  # of the last step the first one says nothing
+        """() => { const row = [...document.querySelectorAll('.waterfall tbody tr')].at(-1);
+            row.children[1].replaceChildren(); row.children[2].textContent = 'said by the second'; }"""
+    )
+    sides = page.evaluate(
+        """[...document.querySelectorAll('.waterfall tbody td.said-by:nth-child(3)')]
+            .filter(one => one.offsetParent && one.textContent).map(one => one.getBoundingClientRect().left)"""
+    )
+    assert sides
+    assert min(sides) > 150
