@@ -300,3 +300,34 @@ def test_on_a_narrow_page_what_each_of_two_says_keeps_its_side(visit, shared):
     )
     assert sides
     assert min(sides) > 150
+
+
+def test_typing_replaces_the_suggested_entity(visit, shared):
+    entity = next(one for one in shared.desk.kb.entities() if one.name)
+    page = visit(f"{shared.url}/#/entity/{entity.id}")
+    loaded(page)
+    page.get_by_role("button", name="Join or keep apart").click()
+    page.keyboard.type("E2")
+    assert page.get_by_label("Which other entity?").input_value() == "E2"
+
+
+def test_the_slider_stands_where_a_change_was_complete(visit, own):
+    """Several fragments that moved at once: between their events there was nothing to look at."""
+    kb = own.desk.kb
+    entity = max(kb.entities(), key=lambda one: len(one.fragments))
+    kb.split(entity.id, entity.fragments[:2])
+    kb.undo()
+    page = visit(f"{own.url}/#/entity/{entity.id}")
+    loaded(page)
+    slider = page.locator(".slider input")
+    slider.focus()
+    steps = int(slider.get_attribute("max"))
+    assert 0 < steps < len(kb.events(entity=entity.id)) - 1
+    for _ in range(min(steps, 4)):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=As it was after event")
+        moment = int(page.locator(".slider-said .number").inner_text().replace(",", ""))
+        until(page, f"document.querySelector('.note.then').innerText.includes('event {moment:,}.')")
+        then = len(kb.entity(entity.id, as_of=moment).fragments)
+        until(page, f"document.querySelector('.entity-head .under').innerText.startsWith('{then} fragment')")
+        assert f"— {then} fragment" in page.locator(".slider-said").inner_text()
