@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import threading
+import time
 
 import httpx
 
 import partita.kb
-from partita.serve import create_app
+from partita.serve import create_app, exporting
+from partita.serve.desk import Desk
 from tests.helpers.downstream import Follower
 from tests.helpers.effort import effort
 from tests.helpers.people import fragments
@@ -84,3 +87,62 @@ def sizes_by_event(events):
         follower.follow(json.dumps(event))
         found[event["number"]] = {id: len(held) for id, (_, held) in follower.entities().items()}
     return found
+
+
+def test_files_of_everything_keep_nobody_from_reading(url, monkeypatch):
+    with partita.kb.open(url) as kb:
+        kb.add(fragments(60)[0])
+    app, gate = create_app(url), threading.Event()
+    written = exporting.exported
+    monkeypatch.setattr(exporting, "exported", lambda *given: gate.wait(60) and written(*given))
+
+    async def run():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=f"{HOME}/api/v1", timeout=120) as client:
+            files = [asyncio.create_task(client.get("/export")) for _ in range(5)]
+            await asyncio.sleep(0.2)
+            async with asyncio.timeout(20):
+                assert (await client.get("/entities")).status_code == 200
+            assert not any(file.done() for file in files)
+            gate.set()
+            assert {found.status_code for found in await asyncio.gather(*files)} == {200}
+
+    asyncio.run(run())
+    app.state.desk.close()
+
+
+def test_readers_leave_the_sampler_its_share(tmp_path):
+    """Three read at once, and one while somebody waits for the sampler."""
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(fragments(60)[0])
+    desk, most, now, lock = (
+        Desk(partita.kb.open(tmp_path / "kb.db", create=False)),
+        [0],
+        [0],
+        threading.Lock(),
+    )
+
+    def reads(_):
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        time.sleep(0.05)
+        with lock:
+            now[0] -= 1
+
+    async def run():
+        await asyncio.gather(*(desk.read(reads) for _ in range(9)))
+        assert most == [3]
+        most[0], gate = 0, threading.Event()
+        asking = asyncio.create_task(desk.ask(lambda _: gate.wait(60)))
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(desk.read(reads) for _ in range(9)))
+        assert most == [1]
+        gate.set()
+        await asking
+        await asyncio.gather(*(desk.read(reads) for _ in range(9)))
+        assert most == [3]
+
+    asyncio.run(run())
+    desk.close()

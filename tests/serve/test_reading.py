@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pytest
 from pydantic import TypeAdapter
+from sqlalchemy import event
 
 import partita.kb
 from partita.serve import answers, create_app
@@ -61,6 +62,43 @@ def test_a_search_has_the_order_and_the_scores_of_search(service, kb):
     assert found["total"] == len(expected) > 1
     some = answer(service, "entities", query="strauss par", limit=1, offset=1, min_size=2)
     assert all(one["size"] >= 2 for one in some["entities"])
+
+
+def test_an_id_finds_its_entity_first(service, kb):
+    entity = list(kb.entities())[3]
+    for id in (entity.id, entity.id.lower(), f" {entity.id} ", entity.fragments[-1]):
+        found = answer(service, "entities", query=id)
+        assert found["entities"][0]["id"] == entity.id, id
+        assert found["entities"][0]["score"] > max([one["score"] for one in found["entities"][1:]], default=0)
+    assert answer(service, "entities", query=entity.id)["total"] == 1  # and no misspelling of it
+    assert [one.id for one in kb.search(entity.id)] == [entity.id]
+    assert answer(service, "entities", query="E99999")["total"] == 0
+    kb.remove(*entity.fragments)
+    assert answer(service, "entities", query=entity.id)["total"] == 0
+
+
+def test_a_search_does_not_read_all_fragments(service, kb):
+    said = []
+    with kb.store.reading() as connection:
+        event.listen(connection.engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    answer(service, "entities", query="strauss")
+    assert said
+    assert not [text for text in said if "count(" in text.lower()]
+
+
+def test_another_method_is_told_which_one_it_is(service):
+    for method, path, allowed in (
+        ("GET", f"{API}/fragments", "POST"),
+        ("DELETE", f"{API}/entities/E1", "GET"),
+        ("HEAD", f"{API}/entities", "GET"),
+    ):
+        found = service.request(method, path, headers={"Content-Type": "application/json"})
+        assert (found.status_code, found.headers["allow"]) == (405, allowed)
+    assert "takes POST" in answer(service, "fragments", 405)["error"]["message"]
+    assert "nothing here" in answer(service, "no-such-call", 404)["error"]["message"]
+    assert service.head("/health").status_code == 200
+    body = service.post(f"{API}/match", content='{"record"', headers={"Content-Type": "application/json"})
+    assert "the body is not JSON: " in body.json()["error"]["message"]
 
 
 def test_an_empty_search_is_all_and_one_of_no_words_is_refused(service):

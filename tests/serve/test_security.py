@@ -308,6 +308,17 @@ def test_an_export_is_that_of_the_knowledge_base_or_a_part_of_it(service, kb, tm
     assert service.get(f"{API}/export", params={"what": what, "entity": "E999"}).status_code == 404
 
 
+def test_a_file_of_one_entity_is_called_by_its_id(service, kb):
+    entity = next(kb.entities())
+    for id in (entity.id, f"entity:{entity.id}"):
+        found = service.get(f"{API}/export", params={"what": "fragments", "format": "csv", "entity": id})
+        assert f'filename="partita-{entity.id}-fragments.csv"' in found.headers["content-disposition"]
+    assert (
+        'filename="partita-golden.jsonl"'
+        in service.get(f"{API}/export?what=golden").headers["content-disposition"]
+    )
+
+
 def test_exports_leave_no_file_behind(service, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()

@@ -67,6 +67,7 @@ def create_app(
     errors.install(app)
     app.add_middleware(Guard, rules=Rules(tokens))
 
+    @app.head("/health", include_in_schema=False)  # as many a monitor asks
     @app.get("/health", response_model=answers.Health, tags=["service"])
     async def health() -> dict[str, str]:
         """Whether the service is there: this waits for nothing."""

@@ -2,7 +2,8 @@
 
 What is read from tables runs in many threads at once, each seeing one moment. What needs the sampler, and every
 change, goes through one thread, in the order it came: that thread is the lock. So the event loop never waits, and
-what takes long delays only what needs the sampler as well.
+what takes long delays only what needs the sampler as well. Files of all that there is take longest, and are written
+one after the other in a thread of their own.
 
 Another process may write meanwhile. What is kept between calls is kept by the moment it was made of, which is read
 together with the answer; so nothing is older than what was committed when the call came.
@@ -13,8 +14,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,7 +26,8 @@ from partita.kb.store.database import Store, get
 from partita.kb.store.journal import LAST
 from partita.kb.store.statements import fetch_one
 
-READERS = 3  # threads that read tables; with more the sampler's hardly has a turn when all are busy
+READERS = 3  # threads that read tables at once
+BESIDE = 1  # and while the sampler is asked, which hardly has a turn if more compute beside it
 KEPT = 512  # answers that are kept
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,14 +68,22 @@ class Desk:
         self.kb = kb
         self.kept = Kept(kb.store)
         self.is_closing = False
+        self._turns = Turns()
         self._readers = ThreadPoolExecutor(READERS, "partita-reader")
         self._sampler = ThreadPoolExecutor(1, "partita-sampler")
+        self._exporter = ThreadPoolExecutor(1, "partita-exporter")
 
     async def read(
         self, function: Callable[Concatenate[KnowledgeBase, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call a function with the knowledge base that asks its tables only; all of it sees one moment."""
-        return await self._in(self._readers, function, *args, **kwargs)
+        return await self._in(self._readers, self._turns.reading, function, *args, **kwargs)
+
+    async def export(
+        self, function: Callable[Concatenate[KnowledgeBase, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function that reads tables for long, as :meth:`read` does, and lets those who read a little by."""
+        return await self._in(self._exporter, nullcontext, function, *args, **kwargs)
 
     async def ask(
         self, function: Callable[Concatenate[KnowledgeBase, P], T], *args: P.args, **kwargs: P.kwargs
@@ -81,7 +92,8 @@ class Desk:
 
         What it reads is of one moment, too, until it changes something.
         """
-        return await self._in(self._sampler, function, *args, **kwargs)
+        with self._turns.asking():
+            return await self._in(self._sampler, nullcontext, function, *args, **kwargs)
 
     async def moment(self) -> int:
         """The number of the last event."""
@@ -90,6 +102,7 @@ class Desk:
     async def _in(
         self,
         threads: ThreadPoolExecutor,
+        turn: Callable[[], AbstractContextManager[None]],
         function: Callable[Concatenate[KnowledgeBase, P], T],
         *args: P.args,
         **kwargs: P.kwargs,
@@ -99,7 +112,7 @@ class Desk:
         seen = SEEN.get() or Seen()
 
         def call() -> T:
-            with self.kb.store.one_moment():
+            with turn(), self.kb.store.one_moment():
                 try:
                     return function(self.kb, *args, **kwargs)
                 finally:
@@ -114,9 +127,43 @@ class Desk:
     def close(self) -> None:
         """Wait for what has begun, forget what waits, and close the knowledge base."""
         self.stop()
-        for threads in (self._sampler, self._readers):
+        for threads in (self._sampler, self._readers, self._exporter):
             threads.shutdown(wait=True, cancel_futures=True)
         self.kb.close()
+
+
+class Turns:
+    """How many may read at once: fewer while somebody waits for the sampler."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._reading = self._asking = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Read, when it is one's turn."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._reading < (BESIDE if self._asking else READERS))
+            self._reading += 1
+        try:
+            yield
+        finally:
+            self._change(reading=-1)
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Ask the sampler, from when one begins to wait for it."""
+        self._change(asking=1)
+        try:
+            yield
+        finally:
+            self._change(asking=-1)
+
+    def _change(self, reading: int = 0, asking: int = 0) -> None:
+        with self._changed:
+            self._reading += reading
+            self._asking += asking
+            self._changed.notify_all()
 
 
 def last_event(kb: KnowledgeBase) -> int:

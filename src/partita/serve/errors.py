@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -87,6 +88,8 @@ async def unfit(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("query", "path", "body"))
+    if first["type"] == "json_invalid":
+        return refusal(422, f"the body is not JSON: {first['ctx']['error']}, at character {first['loc'][-1]}")
     message = str(first["msg"]).removeprefix("Value error, ")
     return refusal(422, f"{where}: {message}" if where else message)
 
@@ -94,10 +97,19 @@ async def unfit(request: Request, error: Exception) -> Response:
 async def of_http(request: Request, error: Exception) -> Response:
     """What the framework itself refuses."""
     assert isinstance(error, HTTPException)
-    status = 422 if error.status_code == 400 else error.status_code
-    message = (
-        "there is nothing here: /openapi.json lists all calls"
-        if error.detail == "Not Found"
-        else error.detail
-    )
-    return refusal(status, str(message), error.headers)
+    if error.status_code in (404, 405) and error.detail in ("Not Found", "Method Not Allowed"):
+        methods = methods_of(request)
+        if methods:
+            message = f"{request.method} is not for this call: it takes {' or '.join(methods)}"
+            return refusal(405, message, {"Allow": ", ".join(methods)})
+        return refusal(404, "there is nothing here: /openapi.json lists all calls")
+    return refusal(422 if error.status_code == 400 else error.status_code, str(error.detail), error.headers)
+
+
+def methods_of(request: Request) -> list[str]:
+    """How a call may be made that was made in another way; nothing where there is no call."""
+    path, found = request.scope["path"], set()
+    for call, methods in request.app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\\{[^/]+\\\}", ".+", re.escape(call)), path):
+            found |= {method.upper() for method in methods}
+    return sorted(found - {request.method})

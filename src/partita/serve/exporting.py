@@ -16,6 +16,7 @@ from starlette.responses import FileResponse, Response
 
 from partita.kb import KnowledgeBase
 from partita.kb.io import write
+from partita.kb.queries.answers import PLAINLY
 from partita.serve.desk import Desk
 from partita.serve.security import Reader, only_known
 
@@ -46,15 +47,21 @@ def router(desk: Desk) -> APIRouter:
         ] = [],  # noqa: B006
     ) -> Response:
         """A file of what is known: entities, golden records, clusters, fragments or events."""
-        path = await desk.read(exported, what, format, entity)
+        path = await desk.export(exported, what, format, entity)
         return FileResponse(
             path,
             media_type=TYPES[format],
-            filename=f"partita-{what}.{format}",
+            filename=named(what, format, entity),
             background=BackgroundTask(forget, path),
         )
 
     return routes
+
+
+def named(what: What, format: str, entities: Sequence[str]) -> str:
+    """What the file is called: of one entity, with its id."""
+    of = f"{entities[0].removeprefix(PLAINLY)}-" if len(entities) == 1 else ""
+    return f"partita-{of}{what}.{format}"
 
 
 def exported(kb: KnowledgeBase, what: What, format: str, entities: Sequence[str]) -> Path:

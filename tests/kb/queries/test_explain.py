@@ -13,8 +13,9 @@ from scipy.special import gammaln, logsumexp
 import partita as pt
 import partita.kb
 from partita.kb.clustering import Clustering
-from partita.kb.queries.evidence import KIND, PRIOR, REST, evidence_of, waterfall
+from partita.kb.queries.evidence import KIND, PRIOR, REST, AttributesAlone, evidence_of, waterfall
 from partita.kb.queries.explain import hypotheses
+from partita.kb.store import fragments as store
 from partita.kb.store.database import get
 from partita.models.records.comparisons.family import CROWDING
 from tests.helpers.effort import examples
@@ -251,3 +252,25 @@ def test_two_fragments_alone_have_no_other_groups(url):
         assert [step.pair for step in found.steps if step.attribute != REST] == pytest.approx(
             [step.nats for step in found.steps if step.attribute != REST]
         )
+
+
+def test_an_explanation_asks_the_store_and_the_model_once(tmp_path, monkeypatch):
+    """Else it takes too long where many ask: what groups say comes in one call, and so do its scores."""
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(fragments(60)[0])
+    fetched, scored = [], []
+    properties_of, scores = store.properties_of, AttributesAlone.scores
+    monkeypatch.setattr(
+        store, "properties_of", lambda *given: fetched.append(given[1]) or properties_of(*given)
+    )
+    monkeypatch.setattr(AttributesAlone, "scores", lambda *given: scored.append(given[1]) or scores(*given))
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        large = max(kb.entities(), key=lambda entity: len(entity.fragments))
+        found = kb.explain(*large.fragments[:2])
+        assert len(large.fragments) > 3
+        assert len(found.steps) > 3
+        assert len(fetched) <= 2  # for the sampler, and for people
+        assert len(scored) == 1
+        again = kb.explain(*large.fragments[:2])
+        assert again == found
+        assert len(fetched) <= 2

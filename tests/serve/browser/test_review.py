@@ -85,6 +85,20 @@ def test_blind_hides_every_score(visit, shared):
     assert not page.locator(".question a").count()  # which would lead to them
 
 
+def test_blind_does_not_tell_what_an_answer_has_changed(visit, own):
+    """Which would say whether the two were thought to be the same."""
+    page = visit(f"{own.url}/#/review")
+    settled(page)
+    page.keyboard.press("x")
+    page.wait_for_selector("text=Scores are hidden")
+    press(page, "n")
+    said = page.locator(".changed")
+    assert "are different" in said.inner_text()
+    assert not said.locator("li").count()
+    page.keyboard.press("x")
+    page.wait_for_selector(".changed li")
+
+
 def test_keys_pressed_while_one_waits_are_no_answers(visit, own):
     page = visit(f"{own.url}/#/review")
     settled(page)

@@ -257,7 +257,7 @@ def test_keys_and_focus(visit, shared):
     page.keyboard.press("g")
     page.keyboard.press("h")
     page.wait_for_selector("text=How honest it is")
-    assert page.evaluate("document.activeElement.id") == "main"
+    until(page, "document.activeElement.id === 'main'")  # once it is drawn
     assert page.evaluate("document.title").startswith("Honesty")
     page.keyboard.press("g")
     page.keyboard.press("e")
@@ -270,3 +270,64 @@ def test_keys_and_focus(visit, shared):
     page.wait_for_selector(".entity h1")
     page.go_back()
     page.wait_for_selector(".entities tbody tr.here")
+
+
+# ---------------------------------------------------------------------- where things stand
+
+
+def test_bars_of_risk_end_before_their_numbers(visit, shared):
+    page = visit(f"{shared.url}/#/honesty")
+    page.wait_for_selector(".risk tbody tr:nth-child(3)")
+    ends = page.evaluate(
+        """[...document.querySelectorAll('.risk tbody tr')].map(row => [
+            row.querySelector('.risk-bar .bar-full').getBoundingClientRect().right,
+            row.querySelector('td:last-child .number').getBoundingClientRect().left])"""
+    )
+    assert all(bar < number for bar, number in ends)
+
+
+def test_on_a_narrow_page_what_each_of_two_says_keeps_its_side(visit, shared):
+    [question] = shared.desk.kb.uncertain(1)
+    page = visit(f"{shared.url}/#/why/{question.first}/{question.second}", width=360)
+    page.wait_for_selector(".waterfall tfoot")
+    page.evaluate(  # of the last step the first one says nothing
+        """() => { const row = [...document.querySelectorAll('.waterfall tbody tr')].at(-1);
+            row.children[1].replaceChildren(); row.children[2].textContent = 'said by the second'; }"""
+    )
+    sides = page.evaluate(
+        """[...document.querySelectorAll('.waterfall tbody td.said-by:nth-child(3)')]
+            .filter(one => one.offsetParent && one.textContent).map(one => one.getBoundingClientRect().left)"""
+    )
+    assert sides
+    assert min(sides) > 150
+
+
+def test_typing_replaces_the_suggested_entity(visit, shared):
+    entity = next(one for one in shared.desk.kb.entities() if one.name)
+    page = visit(f"{shared.url}/#/entity/{entity.id}")
+    loaded(page)
+    page.get_by_role("button", name="Join or keep apart").click()
+    page.keyboard.type("E2")
+    assert page.get_by_label("Which other entity?").input_value() == "E2"
+
+
+def test_the_slider_stands_where_a_change_was_complete(visit, own):
+    """Several fragments that moved at once: between their events there was nothing to look at."""
+    kb = own.desk.kb
+    entity = max(kb.entities(), key=lambda one: len(one.fragments))
+    kb.split(entity.id, entity.fragments[:2])
+    kb.undo()
+    page = visit(f"{own.url}/#/entity/{entity.id}")
+    loaded(page)
+    slider = page.locator(".slider input")
+    slider.focus()
+    steps = int(slider.get_attribute("max"))
+    assert 0 < steps < len(kb.events(entity=entity.id)) - 1
+    for _ in range(min(steps, 4)):
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_selector("text=As it was after event")
+        moment = int(page.locator(".slider-said .number").inner_text().replace(",", ""))
+        until(page, f"document.querySelector('.note.then').innerText.includes('event {moment:,}.')")
+        then = len(kb.entity(entity.id, as_of=moment).fragments)
+        until(page, f"document.querySelector('.entity-head .under').innerText.startsWith('{then} fragment')")
+        assert f"— {then} fragment" in page.locator(".slider-said").inner_text()

@@ -9,7 +9,8 @@ the records is a step of its own.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,32 +27,47 @@ MOST = 200_000  # fragments that a model is asked about before it is made anew
 Cluster = frozenset[int]  # of observations
 
 
+class Scores(NamedTuple):
+    """What a model says of clusters: log p of each."""
+
+    presence: dict[Cluster, float]  # that just these attributes are mentioned
+    attributes: dict[str, dict[Cluster, float]]  # of those of which any of them says something
+
+
 def evidence_of(
-    clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]
+    clustering: Clustering,
+    joined: frozenset[Cluster],
+    apart: frozenset[Cluster],
+    scores: Scores | None = None,
 ) -> dict[str, float]:
     """:func:`waterfall`, with what a language model says beyond it, if there is one."""
-    steps = waterfall(clustering, joined, apart)
+    steps = waterfall(clustering, joined, apart, scores)
     if clustering.network is not None:
         steps[NETWORK] = difference(clustering, joined, apart) - math.fsum(steps.values())
     return steps
 
 
 def waterfall(
-    clustering: Clustering, joined: frozenset[Cluster], apart: frozenset[Cluster]
+    clustering: Clustering,
+    joined: frozenset[Cluster],
+    apart: frozenset[Cluster],
+    scores: Scores | None = None,
 ) -> dict[str, float]:
-    """The difference of two clusterings' scores, step by step; attributes by the size of their evidence."""
+    """The difference of two clusterings' scores, step by step; attributes by the size of their evidence.
+
+    Of clusters that have been asked about already, ``scores`` has what the model says.
+    """
     model, log_alpha = clustering.model, math.log(clustering.engine.alpha)
     signs = [(cluster, 1.0) for cluster in joined - apart] + [(cluster, -1.0) for cluster in apart - joined]
+    presence, attributes = scores or scores_of(clustering, [cluster for cluster, _ in signs])
     prior = sum(
         sign * (log_alpha + math.lgamma(len(cluster)) + model.log_size(len(cluster)))
         for cluster, sign in signs
     )
-    kind = sum(sign * presence_of(clustering, cluster) for cluster, sign in signs)
+    kind = sum(sign * presence[cluster] for cluster, sign in signs)
     evidence = {
-        name: float(sum(sign * score for (_, sign), score in zip(signs, found, strict=True)))
-        for name, found in scores_of(
-            clustering, list(model.numbers), [cluster for cluster, _ in signs]
-        ).items()
+        name: float(sum(sign * found[cluster] for cluster, sign in signs))
+        for name, found in attributes.items()
     }
     steps = {PRIOR: prior, KIND: kind} if model.rate else {PRIOR: prior}
     return steps | dict(sorted(evidence.items(), key=lambda entry: -abs(entry[1])))
@@ -68,39 +84,49 @@ def difference(clustering: Clustering, joined: frozenset[Cluster], apart: frozen
     return math.fsum(sign * (log_alpha + score) for (_, sign), score in zip(signs, scores, strict=True))
 
 
-def presence_of(clustering: Clustering, cluster: Cluster) -> float:
-    """What mentioning just these attributes adds to log p(c)."""
-    mentions = np.zeros(len(clustering.model.numbers), np.int64)
-    for x in cluster:
-        for name in mentioned(clustering.model, clustering.said(x)):
-            mentions[clustering.model.numbers[name]] += 1
-    return clustering.model.log_presence(mentions, len(cluster))
-
-
 def attribute_scores(clustering: Clustering, name: str, clusters: list[Cluster]) -> Floats | None:
     """log p of what clusters say of one attribute; None if none of them says anything."""
-    return scores_of(clustering, [name], clusters).get(name)
+    found = scores_of(clustering, clusters).attributes.get(name)
+    return None if found is None else np.array([found[cluster] for cluster in clusters])
 
 
-def scores_of(clustering: Clustering, names: list[str], clusters: list[Cluster]) -> dict[str, Floats]:
-    """log p of what clusters say of each of some attributes; without those of which none says anything."""
-    model = clustering.model
-    fragments = {x: clustering.said(x) for cluster in clusters for x in cluster}
-    said, places, found = [], [], {}
-    for name in names:
-        parts = {x: only(model, fragment, name) for x, fragment in fragments.items()}
-        speaking = {x: part for x, part in parts.items() if part}
+def scores_of(clustering: Clustering, clusters: Iterable[Cluster]) -> Scores:
+    """What the model says of clusters; the model is asked about all of them at once, for asking costs most."""
+    model, clusters = clustering.model, list(dict.fromkeys(clusters))
+    parts = {x: divided(model, said) for x, said in fragments_of(clustering, set().union(*clusters)).items()}
+    said, places, attributes = [], [], {}
+    for name in model.numbers:
+        speaking = {x for x, part in parts.items() if part.get(name)}
         if not speaking:
             continue
-        found[name] = np.zeros(len(clusters))
-        for k, cluster in enumerate(clusters):
-            if cluster & speaking.keys():
-                said.append([speaking[x] for x in sorted(cluster & speaking.keys())])
-                places.append((name, k))
+        attributes[name] = dict.fromkeys(clusters, 0.0)
+        for cluster in clusters:
+            if who := sorted(cluster & speaking):
+                said.append([parts[x][name] for x in who])
+                places.append((name, cluster))
     scores = attributes_alone(model).scores(said)
-    for (name, k), part, score in zip(places, said, scores.tolist(), strict=True):
-        found[name][k] = score - model.log_size(len(part))
-    return found
+    for (name, cluster), part, score in zip(places, said, scores.tolist(), strict=True):
+        attributes[name][cluster] = score - model.log_size(len(part))
+    presence = {cluster: presence_of(model, [parts[x] for x in cluster]) for cluster in clusters}
+    return Scores(presence, attributes)
+
+
+def fragments_of(clustering: Clustering, xs: Iterable[int]) -> dict[int, dict[str, list[Any]]]:
+    """What observations say; those that are not in memory come from the store in one call."""
+    engine, xs = clustering.engine, sorted(xs)
+    engine.need(sorted({engine.subproblem_of(x) for x in xs}))
+    if clustering.network is None:
+        engine.fetch_all(xs)
+    return {x: engine.observation(x) for x in xs}
+
+
+def presence_of(model: Record, parts: list[dict[str, Any]]) -> float:
+    """What mentioning just these attributes adds to log p(c), of fragments that are divided by attribute."""
+    mentions = np.zeros(len(model.numbers), np.int64)
+    for part in parts:
+        for name in part:
+            mentions[model.numbers[name]] += 1
+    return model.log_presence(mentions, len(parts))
 
 
 class AttributesAlone:
@@ -118,7 +144,9 @@ class AttributesAlone:
         if self._seen > MOST:  # it remembers all values that it has seen
             self._model.check(1)
             self._seen = 0
-        return log_p_of(self._model, [self._model.read(cluster) for cluster in clusters])
+        parts = {id(part): part for cluster in clusters for part in cluster}  # of several clusters, maybe
+        read = dict(zip(parts, self._model.read(parts.values()), strict=True))
+        return log_p_of(self._model, [[read[id(part)] for part in cluster] for cluster in clusters])
 
 
 READY: WeakKeyDictionary[Record, AttributesAlone] = WeakKeyDictionary()
@@ -131,9 +159,12 @@ def attributes_alone(model: Record) -> AttributesAlone:
     return READY[model]
 
 
-def mentioned(model: Record, fragment: dict[str, list[Any]]) -> set[str]:
-    """The attributes of the model that a fragment mentions."""
-    return {name if name in model.numbers else OTHER for name in fragment}
+def divided(model: Record, fragment: dict[str, list[Any]]) -> dict[str, dict[str, list[Any]]]:
+    """What a fragment says of each attribute of the model that it mentions."""
+    parts: dict[str, dict[str, list[Any]]] = {}
+    for key, said in fragment.items():
+        parts.setdefault(key if key in model.numbers else OTHER, {})[key] = said
+    return parts
 
 
 def only(model: Record, fragment: dict[str, list[Any]], name: str) -> dict[str, list[Any]]:

@@ -31,7 +31,7 @@ from sqlalchemy import Connection
 from partita._core.typing import Floats, Integers
 from partita.kb.clustering import Clustering
 from partita.kb.queries.answers import ENTITIES, Answer, Event, events, two_fragments
-from partita.kb.queries.evidence import REST, Cluster, evidence_of, only
+from partita.kb.queries.evidence import REST, Cluster, evidence_of, fragments_of, only, scores_of
 from partita.kb.store.fragments import ids_of, numbers_of
 from partita.kb.store.judgements import standing
 from partita.models.records.fragments import as_text
@@ -92,9 +92,10 @@ def explain(connection: Connection, clustering: Clustering, one: str, other: str
     numbers = numbers_of(connection, [first, second])
     a, b = (clustering.place(numbers[id]) for id in (first, second))
     joined, apart, log_odds = hypotheses(clustering, a, b)
-    steps = evidence_of(clustering, joined, apart)
-    alone = [frozenset({a, b})], [frozenset({a}), frozenset({b})]
-    pair = evidence_of(clustering, *map(frozenset, alone))
+    both, each = frozenset([frozenset({a, b})]), frozenset([frozenset({a}), frozenset({b})])
+    scores = scores_of(clustering, (joined ^ apart) | both | each)
+    steps = evidence_of(clustering, joined, apart, scores)
+    pair = evidence_of(clustering, both, each, scores)
     rest = log_odds - math.fsum(steps.values())
     if rest != 0.0 and abs(rest) > 1e-12 * max(1.0, abs(log_odds)):
         steps[REST] = rest
@@ -130,7 +131,7 @@ def steps_of(
     groups: Sequence[Cluster],
 ) -> list[Step]:
     """The steps, with what the two fragments and their groups say."""
-    said = {x: clustering.said(x) for x in sorted(set().union(*groups))}
+    said = fragments_of(clustering, set().union(*groups))
     found = []
     for name, nats in steps.items():
         values = {x: values_of(clustering, fragment, name) for x, fragment in said.items()}

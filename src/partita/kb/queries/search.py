@@ -1,7 +1,8 @@
 """Search: entities by the words of what their fragments say, in any case, with or without accents.
 
 A word finds those that begin with it. A word that finds nothing is taken for a misspelling of the nearest
-words there are. Entities rank by the rarity of the words they match, whole words before beginnings.
+words there are. Entities rank by the rarity of the words they match, whole words before beginnings. The id of an
+entity, or of a fragment, finds that entity, and first.
 """
 
 from __future__ import annotations
@@ -9,21 +10,24 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import re
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
-from partita.kb.queries.answers import Found, entity_id
+from partita.kb.queries.answers import Found, entity_id, entity_now
 from partita.kb.store import tables
 from partita.kb.store.database import select_all
-from partita.kb.store.fragments import LONGEST
+from partita.kb.store.fragments import LONGEST, numbers_of
 from partita.models.records.folding import NOTHING, words_of
 from partita.models.records.fragments import as_text
 
 MATCHES = 5000  # fragments that one word may find
 LAST = "\U0010ffff"  # the last character there is
 NEAR = 0.75  # how alike a misspelt word must be
+ENTITY = re.compile(r"[Ee][0-9]+")  # an entity's id, as people type it
 
 
 class Ranking(NamedTuple):
@@ -54,25 +58,42 @@ def search(connection: Connection, text: str, limit: int) -> list[Found]:
 def ranking(connection: Connection, text: str) -> Ranking:
     """All entities that a search finds; ValueError if it has no word."""
     wanted = [word[:LONGEST] for word in dict.fromkeys(words_of(text)) if word != NOTHING]
-    if not wanted:
+    called = called_so(connection, text.strip())
+    if not wanted and not called:
         raise ValueError(f"there is nothing to search for in {text!r}")
-    n = connection.scalar(select(func.count()).select_from(tables.fragments)) or 1
+    # How many there are: to count them would read them all.
+    n = connection.scalar(select(func.max(tables.fragments.c.number))) or 1
     score: dict[int, float] = defaultdict(float)  # of fragments
     for word in wanted:
-        for found, fragments in matches(connection, word).items():
+        for found, fragments in matches(connection, word, misspelt=not called).items():
             worth = math.log1p(n / len(fragments)) * (1.0 if found == word else 0.6)
             for fragment in fragments:
                 score[fragment] += worth
+    best = max(score.values(), default=0.0)
+    for fragment in called:
+        score[fragment] = best + math.log1p(n)
     return Ranking(ranked(connection, score), score, set(wanted))
 
 
-def matches(connection: Connection, word: str) -> dict[str, list[int]]:
-    """The words that ``word`` may stand for, and the fragments that have them."""
+def called_so(connection: Connection, id: str) -> list[int]:
+    """The fragment of an id, and the first one of the entity of it: that of neither, one or both."""
+    found = list(numbers_of(connection, [id]).values())
+    if ENTITY.fullmatch(id):
+        members = tables.members
+        with suppress(KeyError):
+            entity = entity_now(connection, id.upper()).number
+            first = select(func.min(members.c.fragment)).where(members.c.entity == entity)
+            found.append(int(connection.execute(first.where(members.c.until.is_(None))).scalar_one()))
+    return found
+
+
+def matches(connection: Connection, word: str, misspelt: bool) -> dict[str, list[int]]:
+    """The words that ``word`` may stand for, if need be as a misspelling, and the fragments that have them."""
     table = tables.words
     query = select(table.c.word, table.c.fragment).limit(MATCHES)
     # A range in place of LIKE, which SQLite's index would not serve.
     rows = list(connection.execute(query.where(table.c.word >= word, table.c.word < word + LAST)))
-    if not rows:
+    if not rows and misspelt:
         alike = (
             select(table.c.word)
             .distinct()

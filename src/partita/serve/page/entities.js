@@ -29,7 +29,7 @@ export function EntitiesView({ query }) {
     <h1 class="unseen">Entities</h1>
     <search class="finder">
       <label class="grow"><span class="unseen">Search entities</span>
-        <input type="search" placeholder="Search words, or how they begin" value=${text}
+        <input type="search" placeholder="Search words, how they begin, or an id" value=${text}
           onInput=${(e) => setText(e.target.value)} onKeyDown=${(e) => e.key === "Enter" && (e.target.blur(), setAt(0))} /></label>
       <label class="field">Sort
         <select value=${searched ? "" : sort} disabled=${Boolean(searched)} onChange=${(e) => setSort(e.target.value)}>

@@ -75,9 +75,10 @@ function interval({ pairs: n, true: p }) {
 function Risk({ rows }) {
   if (!rows.length) return html`<p class="dim">No entity is in doubt.</p>`;
   const most = Math.max(...rows.map((row) => row.expected_wrong_pairs), 1e-9);
-  return html`<p class="dim">The entities of which most pairs of fragments are expected to be wrong. <a href="#/review">Review</a> asks about these first.</p>
+  return html`<p class="dim">The entities of which most pairs of fragments are expected to be wrong: together and of two things, or apart
+      and of one. So one that is sure of what it has may be here for what it lacks. <a href="#/review">Review</a> asks about these first.</p>
     <table class="risk"><thead><tr><th scope="col">Entity</th><th scope="col" class="right">Fragments</th><th scope="col" class="right">Sure</th><th scope="col" class="right">Wrong pairs expected</th></tr></thead>
     <tbody>${rows.map((row) => html`<tr><th scope="row"><a class="entity-link" href=${entityLink(row.id)}><span class="name">${safe(row.name) || "no name"}</span> <span class="dim id">${row.id}</span></a></th>
       <td class="right number">${count(row.size)}<span class="narrow-only"> fragments</span></td><td class="right"><${Sure} p=${row.probability} n=${row.size} /></td>
-      <td class="right"><span class="risk-bar"><svg class="bar" aria-hidden="true"><rect class="bar-full" x=${`${100 - (100 * row.expected_wrong_pairs) / most}%`} width="100%" height="100%" rx="2" /></svg></span><span class="number">${row.expected_wrong_pairs.toFixed(2)}</span><span class="narrow-only"> wrong pairs</span></td></tr>`)}</tbody></table>`;
+      <td class="right"><span class="risk-bar"><svg class="bar" aria-hidden="true"><rect class="bar-full" x=${`${100 - (100 * row.expected_wrong_pairs) / most}%`} width=${`${(100 * row.expected_wrong_pairs) / most}%`} height="100%" rx="2" /></svg></span><span class="number">${row.expected_wrong_pairs.toFixed(2)}</span><span class="narrow-only"> wrong pairs</span></td></tr>`)}</tbody></table>`;
 }

@@ -125,7 +125,9 @@ export function Dialog({ title, close, children }) {
   const ref = useRef(null);
   useLayoutEffect(() => { // before anything is painted, so that the next key is typed into it
     ref.current.showModal();
-    ref.current.querySelector("[autofocus]")?.focus();
+    const first = ref.current.querySelector("[autofocus]");
+    first?.focus();
+    first?.select?.(); // what stands there already is a suggestion, that typing replaces
     return () => ref.current?.close();
   }, []);
   return html`<dialog ref=${ref} aria-labelledby="dialog-title" onClose=${close}

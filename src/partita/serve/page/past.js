@@ -12,18 +12,30 @@ export function Past({ entity, moment, setMoment }) {
   const events = entity.events || [];
   if (!events.length) return "";
   const sizes = sizesOf(entity.id, events);
-  const at = moment === null ? events.length - 1 : Math.max(0, events.findLastIndex((event) => event.number <= Number(moment)));
-  const go = (k) => setMoment(k >= events.length - 1 ? null : String(events[k].number));
+  const last = events.length - 1, ends = endsOf(events);
+  const latest = moment === null ? last : events.findLastIndex((event) => event.number <= Number(moment));
+  const step = Math.max(0, latest < 0 ? 0 : ends.findIndex((end) => end >= latest)), at = ends[step];
+  const go = (to) => setMoment(to >= ends.length - 1 ? null : String(events[ends[to]].number));
   const listed = all ? [...events].reverse() : events.slice(-SHOWN).reverse();
   return html`<section aria-labelledby="past" class="past"><h2 id="past">What became of it</h2>
     <${Chart} sizes=${sizes} events=${events} at=${at} />
-    ${events.length > 1 && html`<label class="slider"><span class="unseen">As of event</span>
-      <input type="range" min="0" max=${events.length - 1} value=${at} onInput=${(e) => go(Number(e.target.value))}
+    ${ends.length > 1 && html`<label class="slider"><span class="unseen">As of event</span>
+      <input type="range" min="0" max=${ends.length - 1} value=${step} onInput=${(e) => go(Number(e.target.value))}
         aria-valuetext=${`after event ${events[at].number}: ${inWords(eventPieces(events[at]))}`} /></label>
       <p class="slider-said"><span class="number">${count(events[at].number)}</span> ${inWords(eventPieces(events[at]))} <span class="dim">— ${fragments(sizes[at])}</span></p>`}
     <ol class="events" reversed>${listed.map((event) => html`<${EventLine} key=${event.number} event=${event} />`)}</ol>
     ${listed.length < events.length && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(events.length - listed.length)} earlier events</button>`}
   </section>`;
+}
+
+// Where each change ends: what one cause has done to it is several events, but happened at once.
+function endsOf(events) {
+  const cause = ({ at, fragment, detail = {} }) => {
+    const { judgement, undone, refined, relearnt, judged_before: before } = detail;
+    return JSON.stringify([at, fragment, judgement, undone, refined, relearnt, before]);
+  };
+  const causes = events.map(cause);
+  return causes.flatMap((one, k) => (one === causes[k + 1] ? [] : [k]));
 }
 
 // How many fragments it had after each event.

@@ -142,11 +142,11 @@ function Question({ question, blind, head }) {
   </article>`;
 }
 
-// What the last answer has changed.
+// What the last answer has changed; blindly that is not said, for it tells whether they were thought to be the same.
 function Changed({ news, blind }) {
   return html`<div class=${`changed ${news?.failed ? "failed" : ""}`} role="status" aria-live="polite">${news && html`
     <p><strong>${safe(news.title)}</strong></p>
-    ${news.lines.length > 0 && html`<ul>${news.lines.map((line) => html`<li><${Pieces} of=${line} /></li>`)}</ul>`}
+    ${!blind && news.lines.length > 0 && html`<ul>${news.lines.map((line) => html`<li><${Pieces} of=${line} /></li>`)}</ul>`}
     ${!blind && typeof news.after === "number" && typeof news.before === "number" &&
       html`<p class="dim">Wrong pairs that are expected: <span class="number">${news.before.toFixed(2)}</span> before, <span class="number">${news.after.toFixed(2)}</span> now.</p>`}`}
   </div>`;
