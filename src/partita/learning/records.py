@@ -136,8 +136,11 @@ def joined(labels: Integers) -> int:
 
 
 def halves(progress: Watcher, turn: int, n: int) -> tuple[Callable[[int], object], Watcher]:
-    """What a turn's sampler tells while it observes n rows, and while it looks at them again, for the whole."""
-    before, total = turn * n, TURNS * n
+    """What a turn's sampler tells while it observes n rows, and while it looks at them again, for the whole.
+
+    The whole is as many turns as there are at least; each one more is part of it once it has begun.
+    """
+    before, total = turn * n, max(turn + 1, BOLD + 2) * n
 
     def fitting(row: int) -> None:
         progress(before + row // 2, total)
