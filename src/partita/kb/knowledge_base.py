@@ -600,10 +600,10 @@ class KnowledgeBase:
 
     def exported(
         self, what: str = "entities", *, format: str = "jsonl", entities: Sequence[str] = ()
-    ) -> Iterator[dict[str, Any]]:
-        """The rows that :meth:`export` writes, one by one."""
-        from partita.kb.queries.export import Wanted, rows_of  # which needs DuckDB
+    ) -> tuple[Iterator[dict[str, Any]], list[str] | None]:
+        """The rows that :meth:`export` writes, one by one, and the order of their columns where rows differ in them."""
+        from partita.kb.queries.export import Wanted, columns_wanted, rows_of  # which needs DuckDB
 
         wanted = Wanted(what, 100, {}, False, False, entities)
         wanted.check()
-        return rows_of(self._session, wanted, format)
+        return rows_of(self._session, wanted, format), columns_wanted(self._session, wanted, format)

@@ -66,11 +66,17 @@ def named(what: What, format: str, entities: Sequence[str]) -> str:
 
 def exported(kb: KnowledgeBase, what: What, format: str, entities: Sequence[str]) -> Path:
     """A temporary file with all rows."""
-    rows = events(kb, entities) if what == "events" else kb.exported(what, format=format, entities=entities)
+    rows, columns = (
+        (events(kb, entities), None)
+        if what == "events"
+        else kb.exported(what, format=format, entities=entities)
+    )
+    if format == "csv":
+        rows, columns = map(guarded, rows), columns and list(map(as_text, columns))
     handle, name = tempfile.mkstemp(prefix="partita-", suffix=f".{format}")
     os.close(handle)
     try:
-        write(map(guarded, rows) if format == "csv" else rows, name)
+        write(rows, name, format, columns)
     except BaseException:
         forget(Path(name))
         raise
