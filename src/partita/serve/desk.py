@@ -27,7 +27,7 @@ from partita.kb.store.journal import LAST
 from partita.kb.store.statements import fetch_one
 
 READERS = 3  # threads that read tables at once
-BESIDE = 1  # and while the sampler is asked, which hardly has a turn if more compute beside it
+BESIDE = 2  # and while the sampler is asked, which hardly has a turn if more compute beside it
 KEPT = 512  # answers that are kept
 P = ParamSpec("P")
 T = TypeVar("T")
