@@ -24,8 +24,9 @@ import pandas as pd
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from partita.bulk import clustering, spark, worker
+from partita.bulk import clustering, drawing, spark, worker
 from partita.bulk.far import Far
+from partita.learning import records as learning
 from partita.smc.state.state import Settings
 
 pytestmark = [
@@ -61,6 +62,16 @@ def session():
     gc.collect()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_sample():
+    """A model is learnt from a sample, and whoever shares a rare value with some of it, as where there are many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clustering, "SAMPLE", 150)
+        patch.setattr(drawing, "CLUSTERED", 100)
+        patch.setattr(learning, "SAMPLE", 100)
+        yield
+
+
 @pytest.fixture(scope="module")
 def expected():
     return told(bulk.cluster(ROWS, seed=SEED))
@@ -94,7 +105,7 @@ def test_a_worker_that_is_killed_is_replaced_and_a_run_goes_on(session, expected
             return worker.shard(*arguments)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    functions = {name: getattr(worker, name) for name in ("Job", "keys", "edges")}
+    functions = {name: getattr(worker, name) for name in ("Job", "holders", "keys", "edges")}
     monkeypatch.setattr(spark, "worker", SimpleNamespace(**functions, shard=killed))
     assert told(on_spark(ROWS, session, shards=7, work=tmp_path / "work")) == expected
     assert Path(mark).exists()
@@ -166,7 +177,9 @@ def test_errors_name_the_record(session, monkeypatch):
     for sampled in (True, False):
         drawn = np.random.default_rng(SEED).permutation(8).tolist()
         row = drawn[0 if sampled else 7]
-        rows = [{"id": f"p{k}", "name": "Ada", "born": "soon" if k == row else 1815} for k in range(8)]
+        rows = [
+            {"id": f"p{k}", "name": f"Ada {k}", "born": "soon" if k == row else 1815 + k} for k in range(8)
+        ]
         named = f"row {row}" if sampled else f"row {row}, of id 'p{row}'"
         with pytest.raises(ValueError, match=f"{named}: attribute 'born': 'soon' is not a number"):
             on_spark(rows, session, schema=schema)

@@ -19,12 +19,14 @@ from partita._core.collecting import uncollected
 from partita._core.progress import Report as Watcher
 from partita._core.progress import unreported, unwatched
 from partita._core.typing import Floats, Integers
+from partita.bulk.drawing import with_neighbourhoods
 from partita.bulk.local import Local
 from partita.bulk.place import Place
 from partita.bulk.records import validated
 from partita.bulk.report import Clock, Report, Rest, described, divided, largest_blocks
 from partita.bulk.shards import Shard, in_order, shards_of
 from partita.bulk.work import Work
+from partita.learning.records import fit_prior
 from partita.models.records.record import Record
 from partita.smc.blocks.components import blocks_of, component_of
 from partita.smc.blocks.fit import alphas_of, state_of
@@ -307,9 +309,9 @@ class Run:
         if (known := self.work.read_json("model")) is None:
             self.progress("learning", 0, None)
             n = self.place.n
-            drawn = np.random.default_rng(self.seed).permutation(n)
-            model = self.taught(drawn[:SAMPLE], lambda done, all: self.progress("learning", done, all))
-            again = self.taught(drawn[SAMPLE : 2 * SAMPLE]).size if n >= 2 * SAMPLE else None
+            order = np.random.default_rng(self.seed).permutation(n)
+            model = self.taught(order[:SAMPLE], lambda done, all: self.progress("learning", done, all))
+            again = self.taught(order[SAMPLE : 2 * SAMPLE]).size if n >= 2 * SAMPLE else None
             known = {"model": model.to_json(), "size_again": again}
             self.work.write_json("model", known)
         found = Record.from_json(
@@ -320,16 +322,21 @@ class Run:
         return found
 
     def taught(self, drawn: Integers, progress: Callable[[int, int], object] = unwatched) -> Record:
-        """A model, learnt on some records; ValueError names one that the schema refuses by its row."""
+        """A model, learnt on records that were drawn; ValueError names one that the schema refuses by its row."""
         rows = np.sort(drawn)
         said = self.place.sample(rows)
         if self.schema is None:
             self.schema = Record.infer(said)
+        around = None
+        if len(rows) < self.place.n:
+            known = dict(zip(rows.tolist(), said, strict=True))
+            rows, said, around = with_neighbourhoods(self.place, self.schema, drawn, known)
         try:
-            return self.schema.fit_prior(said, progress=progress)
+            found: Record = fit_prior(self.schema, said, progress=progress, around=around)
         except ValueError:
             validated(self.schema, said, rows.tolist())
             raise
+        return found
 
     def blocks(self, log_alpha: float) -> Integers:
         """Of each record the first record of its block."""

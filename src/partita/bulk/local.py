@@ -6,7 +6,7 @@ same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from partita._core.progress import Report
@@ -14,7 +14,7 @@ from partita._core.typing import Floats, Integers
 from partita.bulk import portions
 from partita.bulk.memory import InMemory, encoded
 from partita.bulk.portions import Portions
-from partita.bulk.records import CHUNK, Records, add, begun, in_chunks, read
+from partita.bulk.records import CHUNK, Mark, Records, add, begun, in_chunks, read
 from partita.bulk.shards import Shard
 from partita.bulk.work import Work
 from partita.smc.blocks.edges import Edges
@@ -60,6 +60,10 @@ class Local:
     def sample(self, numbers: Integers) -> list[dict[str, Any]]:
         """What some records say, by number, in ascending order."""
         return self.records.sample(numbers)
+
+    def holders(self, marks: Sequence[Mark], most: int) -> list[list[int]]:
+        """The numbers of the records that have each mark; of none, where more than ``most`` have it."""
+        return self.records.holders(marks, most)
 
     def prepare(self, engine: Engine) -> None:
         """Encode all records, for an engine that has observed none."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from partita._core.typing import Floats, Integers
+from partita.bulk.records import Mark
 from partita.bulk.shards import Shard
 from partita.bulk.work import Kept
 from partita.smc.blocks.edges import Edges
@@ -38,6 +39,9 @@ class Place(Protocol):
 
     def sample(self, numbers: Integers) -> list[dict[str, Any]]:
         """What some records say, by number, in ascending order."""
+
+    def holders(self, marks: Sequence[Mark], most: int) -> list[list[int]]:
+        """The numbers of the records that have each mark; of none, where more than ``most`` have it."""
 
     def prepare(self, engine: Engine) -> None:
         """Make all records ready for an engine that has observed none; ValueError for one that it refuses."""

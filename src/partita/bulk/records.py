@@ -21,6 +21,7 @@ CHUNK = 25_000  # records of a file
 ID = "id"  # the field of the id, unless another is named: records may do without it
 HASHED = np.dtype("S16")
 Said = dict[str, Any]
+Mark = tuple[str, str]  # an attribute and a value of it, as text: what records may share
 
 
 def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
@@ -192,6 +193,16 @@ class Records:
                 found += parsed([texts[x - first] for x in numbers[start:stop].tolist()])
         return found
 
+    def holders(self, marks: Sequence[Mark], most: int) -> list[list[int]]:
+        """The numbers of those that have each mark; of none, where more than ``most`` have it."""
+        wanted = {mark: k for k, mark in enumerate(marks)}
+        found: list[list[int]] = [[] for _ in marks]
+        for first, said in self.chunks(0, self.n):
+            for k, number in having(wanted, enumerate(said, first)):
+                if len(found[k]) <= most:
+                    found[k].append(number)
+        return [own if len(own) <= most else [] for own in found]
+
     def _file(self, number: int) -> Path:
         return self.path / f"records-{number:05d}.parquet"
 
@@ -199,6 +210,21 @@ class Records:
         with duckdb.connect() as connection:
             query = f"SELECT {name} FROM read_parquet({quoted(self._file(number))})"
             return list(chain.from_iterable(connection.execute(query).fetchall()))
+
+
+def having(wanted: Mapping[Mark, int], records: Iterable[tuple[int, Said]]) -> Iterator[tuple[int, int]]:
+    """Each mark that is wanted, by its number there, with the number of each record that has it."""
+    names = {name for name, _ in wanted}
+    for number, said in records:
+        for name in said.keys() & names:
+            for mark in {as_mark(value) for value in said[name]}:
+                if (k := wanted.get((name, mark))) is not None:
+                    yield k, number
+
+
+def as_mark(value: Any) -> str:
+    """The same text for the same value."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def parsed(texts: list[str]) -> list[Said]:

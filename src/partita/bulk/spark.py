@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -29,7 +29,7 @@ from partita._core.progress import Report
 from partita._core.typing import Array, Floats, Integers
 from partita.bulk import worker
 from partita.bulk.far import Far
-from partita.bulk.records import add, begun, in_chunks, read
+from partita.bulk.records import Mark, add, begun, in_chunks, read
 from partita.bulk.shards import Shard
 from partita.bulk.work import Kept, Work, unpacked
 from partita.smc.blocks.edges import CLOSEST, Edges
@@ -310,6 +310,20 @@ class Spark:
         wanted = self.tables.sent("sample", {"number": numbers})
         found = self.records.join(wanted, "number").select("number", "said").collect()
         return [json.loads(text) for _, text in sorted(map(tuple, found))]
+
+    def holders(self, marks: Sequence[Mark], most: int) -> list[list[int]]:
+        """The numbers of the records that have each mark; of none, where more than ``most`` have it."""
+        wanted = {mark: k for k, mark in enumerate(marks)}
+        said = self.records.select("number", "said")
+        every = self.tables.keep(
+            "holders",
+            said.mapInPandas(lambda batches: worker.holders(wanted, batches), "mark bigint, number bigint"),
+        )
+        rare = every.groupBy("mark").count().where(f"count <= {most}").drop("count")
+        found: list[list[int]] = [[] for _ in marks]
+        for row in every.join(rare, "mark").orderBy("mark", "number").collect():
+            found[row["mark"]].append(row["number"])
+        return found
 
     # ------------------------------------------------------------------ what is done with them
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from partita._core.typing import Floats, Integers
-from partita.bulk.records import as_json, refused
+from partita.bulk.records import Mark, as_json, having, refused
 from partita.bulk.work import packed
 from partita.models.records.arrow import pyarrow, rows_of_batches
 from partita.models.records.fragments import is_missing
@@ -84,6 +84,13 @@ def read_one(id: str, given: dict[str, Any]) -> tuple[str, str | None, str | Non
     digest = hashlib.blake2b(repr((name, said)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
     low, high = np.frombuffer(digest, np.int64).tolist()
     return name, said, error, low, high
+
+
+def holders(wanted: dict[Mark, int], batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Which marks records have."""
+    for some in batches:
+        said = zip(some["number"], map(json.loads, some["said"]), strict=True)
+        yield pd.DataFrame(having(wanted, said), columns=["mark", "number"], dtype=np.int64)
 
 
 def keys(job: Job, batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -53,9 +53,17 @@ MORE = 0.1  # fragments that an entity has beyond those that were found, if noth
 
 @learn.register(Record)
 def fit_prior(
-    model: Any, X: Any, labels: Array | None = None, pairs: Any = None, progress: Watcher = unwatched
+    model: Any,
+    X: Any,
+    labels: Array | None = None,
+    pairs: Any = None,
+    progress: Watcher = unwatched,
+    around: tuple[list[int], list[int]] | None = None,
 ) -> Any:
-    """See :meth:`Record.fit_prior`."""
+    """See :meth:`Record.fit_prior`.
+
+    Where ``X`` is itself a sample of more, ``around`` may have what :func:`neighbourhoods` would find among all of it.
+    """
     fragments = model.validate(X)
     known = known_of(len(fragments), labels, pairs)
     names, attributes = model._modelled()
@@ -65,7 +73,7 @@ def fit_prior(
     if everything:
         rows = seeds = whole_clusters(known.group, SAMPLE, np.random.default_rng(0)).tolist()
     else:
-        rows, seeds = neighbourhoods(said_by, occurrences, known.rows)
+        rows, seeds = around or neighbourhoods(said_by, occurrences, known.rows)
     sample = [fragments[row] for row in rows]
     del fragments  # all others: they take much memory
     own, known = [said_by[row] for row in rows], known.among(rows)
@@ -225,11 +233,19 @@ def neighbourhoods(
         for a, value in said:
             if occurrences[a][value] <= SHARED:
                 holders[a, value].append(row)
-    chosen: dict[int, None] = dict.fromkeys(known[: SAMPLE // 2])
+    drawn = np.random.default_rng(0).permutation(len(pairs)).tolist()
+    reached = ((row for pair in pairs[seed] for row in holders.get(pair, ())) for seed in drawn)
+    return gathered(drawn, reached, known[: SAMPLE // 2])
+
+
+def gathered(
+    drawn: Iterable[int], reached: Iterable[Iterable[int]], known: Sequence[int] = ()
+) -> tuple[list[int], list[int]]:
+    """Rows that were drawn, each with those that it reaches, until they are enough; and which of them were drawn."""
+    chosen: dict[int, None] = dict.fromkeys(known)
     seeds = []
-    for seed in np.random.default_rng(0).permutation(len(pairs)).tolist():
-        reached = [seed, *(row for pair in pairs[seed] for row in holders.get(pair, ()))]
-        chosen |= dict.fromkeys(reached)
+    for seed, rows in zip(drawn, reached, strict=True):
+        chosen |= dict.fromkeys([seed, *rows])
         seeds.append(seed)
         if len(chosen) >= SAMPLE:
             break
