@@ -23,6 +23,7 @@ from partita.kb.session import Session
 from partita.kb.store.fragments import NewRows
 from partita.kb.store.journal import DIGITS, Journal
 
+LEARNT_FROM = 250_000  # fragments, at most: more than a stream waits for, as those of an entity may be far apart
 PORTION = 5000  # fragments that are read, encoded and written at a time
 
 
@@ -33,7 +34,7 @@ def load(session: Session, given: Any, n_jobs: int | None, sweeps: int = 0) -> i
     rows, total = ingest.fragments_of(given), ingest.length_of(given)
     with session.changing() as journal:
         check_can_load(session)
-        first = list(islice(rows, ingest.ENOUGH))
+        first = list(islice(rows, LEARNT_FROM))
         if not first:
             return ingest.Added()
         session.learn([fragment.properties for fragment in first])
