@@ -221,3 +221,11 @@ def test_pictures_of_pages_are_there():
         pictures = mark.findall(page.read_text(encoding="utf-8"))
         assert all((DOCS / picture).is_file() for picture in pictures)
         assert not pictures or page.relative_to(DOCS).as_posix() in make_images.PAGES
+
+
+def test_the_readme_has_what_was_measured():
+    import make_tables
+
+    made = make_tables.TABLES["at-a-glance"]()
+    said = "the README's table is out of date: put in what `python docs/make_tables.py at-a-glance` prints"
+    assert made in (ROOT / "README.md").read_text(encoding="utf-8"), said
