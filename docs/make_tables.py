@@ -586,10 +586,11 @@ def service() -> str:
         for name in found["cpu_ms"]
     ]
     legend = (
-        f"\n\nOver a knowledge base of {number(found['records'])} records on {found['cores']} cores that others use "
-        f"as well. The first page takes {found['first_page_seconds']:.1f} s; the sampler, which questions need, is "
-        f"read within {found['sampler_loaded_seconds']:.1f} s. The server holds {number(found['memory_mib'])} MiB. "
-        "People look at an answer for a second on average."
+        f"\n\nOver a knowledge base of {number(found['records'])} records on {found['cores']} cores, with a load of "
+        f"{found['load_before']:.1f} before it began. The first page takes {found['first_page_seconds']:.1f} s; the "
+        f"sampler, which questions need, is read within {found['sampler_loaded_seconds']:.1f} s. The server holds "
+        f"{number(found['memory_mib'])} MiB. People look at an answer for a second on average; twenty clients that do "
+        f"not pause get {number(found['flat_out']['requests_per_second'])} answers a second."
     )
     return grid(heads, rows) + legend + command(found)
 
