@@ -55,6 +55,7 @@ numpydoc_xref_param_type = False
 
 html_theme = "furo"
 html_title = "Partita"
+html_favicon = "_static/icon.svg"
 html_static_path = ["_static"]
 html_css_files = ["partita.css"]
 html_show_sphinx = False

@@ -68,6 +68,7 @@ def elsewhere(page):
 
 # ---------------------------------------------------------------------- Python
 
+PRINTED = re.compile(r"^print\(.*\)  # (\[.*\])$", re.M)  # a comment with a list is what the line prints
 WITH_PYTHON = [
     page
     for page in PAGES
@@ -80,12 +81,15 @@ WITH_PYTHON = [
 
 
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
-def test_python_of_the_page_runs(page, tmp_path, monkeypatch):
+def test_python_of_the_page_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "example"}
     for block in blocks(page):
         if block.language == "python" and not block.reason:
             exec(compile("\n" * block.line + block.code, name(page), "exec"), namespace)
+            printed = capsys.readouterr().out
+            for said in PRINTED.findall(block.code):
+                assert said in printed.splitlines(), f"{name(page)} says that {said} is printed"
 
 
 # ---------------------------------------------------------------------- data

@@ -4,6 +4,7 @@ import ast
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -116,6 +117,44 @@ def test_the_site(site):
     assert "<math" in (site / "how" / "method.html").read_text(encoding="utf-8")
 
 
+LOOKED_AT = ("index", "knowledge-base", "looking", "start/sampler", "coming-from/splink", "results/tables")
+
+
+def test_pages_fit_and_can_be_read_in_a_browser(site):
+    api = pytest.importorskip("playwright.sync_api")
+    found = (
+        os.environ.get("PARTITA_TEST_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    )
+    if not found:
+        pytest.skip("no Chromium")
+    fetched, wide, cut = [], [], []
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        for width in (390, 1280):
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on("request", lambda request: fetched.append(request.url))
+            for name in LOOKED_AT:
+                page.goto((site / f"{name}.html").as_uri())
+                root = "document.documentElement"
+                if page.evaluate(f"{root}.scrollWidth > {root}.clientWidth"):
+                    wide.append((name, width))
+                if width == 1280:  # what commands print has 100 columns, and stands there in full
+                    cut += page.evaluate(
+                        """[...document.querySelectorAll(".highlight-console pre")]
+                        .filter(e => e.scrollWidth > e.clientWidth)
+                        .filter(e => e.innerText.split("\\n").every(line => line.length <= 100))
+                        .map(e => e.innerText)"""
+                    )
+        printed = page.goto((site / "knowledge-base.html").as_uri()) and page.evaluate(
+            "getComputedStyle(document.querySelector('.highlight .go')).color"
+        )
+        browser.close()
+    assert not [url for url in fetched if not url.startswith(("file:", "data:"))]
+    assert not wide
+    assert not cut
+    assert printed == "rgb(0, 0, 0)"
+
+
 def test_formulas_are_drawn_with_gaps_and_signs_that_fonts_have():
     sys.path.insert(0, str(DOCS / "_ext"))
     from docutils import nodes
@@ -221,3 +260,11 @@ def test_pictures_of_pages_are_there():
         pictures = mark.findall(page.read_text(encoding="utf-8"))
         assert all((DOCS / picture).is_file() for picture in pictures)
         assert not pictures or page.relative_to(DOCS).as_posix() in make_images.PAGES
+
+
+def test_the_readme_has_what_was_measured():
+    import make_tables
+
+    made = make_tables.TABLES["at-a-glance"]()
+    said = "the README's table is out of date: put in what `python docs/make_tables.py at-a-glance` prints"
+    assert made in (ROOT / "README.md").read_text(encoding="utf-8"), said
