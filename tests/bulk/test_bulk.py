@@ -344,6 +344,19 @@ def test_the_command_writes_what_splink_users_expect(found, tmp_path):
     assert (tmp_path / "r" / "report.md").exists()
 
 
+def test_a_path_of_spark_stays_as_it_is(tmp_path, monkeypatch):
+    data, seen = tmp_path / "people.jsonl", []
+    data.write_text(json.dumps(ROWS[0]) + "\n")
+    monkeypatch.setattr(
+        bulk, "plan", lambda _, work, **__: seen.append(work) or bulk.Report(rest=bulk.Rest(1, 90, 1, 1))
+    )
+    arguments = ["--engine", "spark", "--spark", "sc://here", "--work", "s3://bucket/run"]
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "--plan", *arguments])
+    assert outcome.exit_code == 0
+    assert "about 90 seconds" in outcome.output
+    assert seen == ["s3://bucket/run"]
+
+
 def test_data_that_are_refused_leave_no_directory(tmp_path):
     data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
     data.write_text(json.dumps({"id": 1, "name": "Ada"}) + "\n" + json.dumps({"id": 1, "name": "Bob"}) + "\n")
@@ -440,6 +453,7 @@ def test_a_folder_is_no_output(tmp_path):
         (["-o", "x.csv", "--jobs", "100000"], "less than or equal to 1024"),
         (["-o", "x.csv", "--engine", "cloud"], "local or spark"),
         (["-o", "x.csv", "--spark", "sc://here"], "--engine spark"),
+        (["-o", "x.csv", "--engine", "spark", "--spark", "sc://here"], "--spark needs --work"),
     ],
 )
 def test_what_the_command_refuses(arguments, message, tmp_path):

@@ -72,7 +72,7 @@ class Rest:
     def __str__(self) -> str:
         most = max(self.mebibytes, self.read_out_mebibytes)
         return (
-            f"The rest would take about {self.seconds / 60:,.1f} minutes, and all of it {most:,.0f} MiB, "
+            f"The rest would take about {duration(self.seconds)}, and all of it {most:,.0f} MiB, "
             f"as {self.tried:,} records tell"
         )
 
@@ -162,8 +162,7 @@ class Report:
         lines = [
             self.headline,
             "",
-            f"- {self.pairs:,} links make {self.components:,} components; {self.blocks:,} blocks in "
-            f"{self.shards:,} shard{'' if self.shards == 1 else 's'}"
+            f"- {self.pairs:,} links make {self.components:,} components; {divided_into(self)}"
             + (f", {self.resumed:,} of them done before" if self.resumed else ""),
             f"- {self.divided:,} components divided, {self.cut:,} links cut with a probability of "
             f"{self.cut_probability:,.1f} in all",
@@ -188,6 +187,17 @@ class Report:
             ),
         ]
         return "\n".join(lines)
+
+
+def divided_into(report: Report) -> str:
+    """How many blocks and shards there are."""
+    shards = f"{report.shards:,} shard{'' if report.shards == 1 else 's'}"
+    return f"{report.blocks:,} block{'' if report.blocks == 1 else 's'} in {shards}"
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words."""
+    return f"{seconds:,.0f} seconds" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
 
 
 def cell(text: str) -> str:

@@ -85,11 +85,11 @@ def bulk(
         ),
     ] = None,
     work: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR",
             help="Keep there what has been done, so that a run that was killed goes on; beside the output unless "
-            "given, until it is written.",
+            "given, until it is written. With --spark a path that all its machines can read and write.",
             show_default=False,
         ),
     ] = None,
@@ -107,18 +107,22 @@ def bulk(
 ) -> None:
     """Cluster many records at once, with all cores, and write which are of one entity.
 
-    One row a record: unique_id (its id, or its place, counted from 0), cluster_id and match_probability, that it
-    belongs there. The answer is the same for any number of shards and cores. A run that was killed goes on when run
-    again.
+    One row a record: unique_id (its id, or its place, counted from 0), cluster_id, match_probability (that it belongs).
+
+    The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
     """
     from partita import bulk
-    from partita.bulk.report import Clock
+    from partita.bulk.report import Clock, divided_into
     from partita.kb.io import check_can_write, write
 
     if engine not in ("local", "spark"):
         refuse(f'--engine must be local or spark, not "{engine}"')
     if spark is not None and engine != "spark":
         refuse("--spark goes with --engine spark")
+    if spark is not None and work is None:
+        refuse(
+            "--spark needs --work: a path that all machines of that Spark can read and write, such as s3://…"
+        )
     if plan and output is not None:
         refuse("--plan writes no answer: leave out --output; with --work, the run goes on from the plan")
     if output is None and not plan:
@@ -160,7 +164,7 @@ def bulk(
         print_json(({} if output is None else {"output": output}) | summary(done))
     elif output is None:
         answer(f"{done.headline}.")
-        answer(f"{done.blocks:,} blocks in {done.shards:,} shards; {done.cut:,} links would be cut.")
+        answer(f"{divided_into(done)}; {done.cut:,} links would be cut.")
     else:
         answer(f"{output}: {done.records:,} records of {done.entities:,} entities.")
         if done.resumed:
@@ -173,7 +177,7 @@ COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 
 @contextmanager
-def directory(output: str | None, work: Path | None) -> Iterator[Path | None]:
+def directory(output: str | None, work: str | None) -> Iterator[Path | str | None]:
     """The directory of the run; the one beside the output goes when that is written, or if the run ends before there is
     anything in it from which another could go on."""
     from partita.bulk.work import PORTIONS, SHARDS
