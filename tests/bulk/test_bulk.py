@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,10 +17,13 @@ import partita as pt
 from benchmarks.crm import customers
 from partita import bulk
 from partita.bulk import clustering, records
+from partita.bulk.report import described
 from partita.bulk.shards import in_order, shards_of
 from partita.bulk.work import Work
 from partita.cli import app
+from partita.kb.io import write
 from partita.smc.blocks import components
+from partita.smc.blocks.edges import Edges
 from partita.smc.blocks.run import Packed
 from tests.helpers.effort import examples
 
@@ -253,6 +257,21 @@ def test_the_report_says_what_was_cut(tmp_path, monkeypatch):
     assert "largest blocks" in (tmp_path / "report.md").read_text()
 
 
+def test_large_blocks_are_described_by_what_their_links_share():
+    said = [
+        {"city": ["Graz"], "name": ["Ada"]},
+        {"city": ["Graz", "Linz"]},
+        {"city": ["Linz"], "name": ["Ada"]},
+    ]
+    said += [{"name": ["Ada"]}, {"name": ["Ada"]}]
+    place = SimpleNamespace(sample=lambda numbers: [said[k] for k in numbers])
+    first, second = np.array([0, 1, 3], np.int32), np.array([1, 2, 4], np.int32)
+    links = Edges(first, second, np.zeros(3))
+    chain, pair = described(place, [np.arange(3), np.array([3, 4])], links)
+    assert (chain.records, chain.links, chain.values) == (3, 2, {"city = Graz": 1, "city = Linz": 1})
+    assert (pair.records, pair.links, pair.values) == (2, 1, {"name = Ada": 1})
+
+
 def test_samples_that_disagree_are_told():
     report = bulk.Report(size=2.0, size_again=3.0)
     assert "2.0 and 3.0" in report.warnings[0]
@@ -274,7 +293,10 @@ def test_a_second_sample_is_looked_at_where_there_is_one(monkeypatch):
     [
         ([], {}, "there is no record"),
         ([{"id": 1, "name": "Ada"}, {"id": 1, "name": "Bob"}], {}, "row 1 and row 0 have the same id, '1'"),
+        ([{"id": 1, "name": "Ada"}, {"name": "Bob"}], {}, "a row without an id has its place for one"),
         ([{"name": "Ada"}, ["Bob"]], {}, "row 1 must map"),
+        ([{"name": "Ada"}, {"born": float("inf")}], {}, "row 1, attribute 'born': inf is no number"),
+        (ROWS, {"schema": 5}, "schema must be"),
         (ROWS, {"engine": "cluster"}, "engine"),
         (ROWS, {"shards": 0}, "shards"),
         (ROWS, {"n_jobs": 0}, "n_jobs"),
@@ -286,6 +308,13 @@ def test_a_second_sample_is_looked_at_where_there_is_one(monkeypatch):
 def test_bad_input_is_named(records, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
         bulk.cluster(records, **options)
+
+
+def test_whole_numbers_are_ids_as_they_are_where_pandas_makes_others_of_them(schema):
+    rows = [row | {"id": float(2000 + k)} for k, row in enumerate(ROWS[:50])]
+    rows[7]["id"] = float("nan")
+    expected = [str(2000 + k) if k != 7 else "7" for k in range(50)]
+    assert bulk.cluster(rows, schema=schema).ids == expected
 
 
 def test_a_record_that_the_schema_refuses_is_named_by_its_row():
@@ -315,12 +344,96 @@ def test_the_command_writes_what_splink_users_expect(found, tmp_path):
     assert (tmp_path / "r" / "report.md").exists()
 
 
+def test_a_path_of_spark_stays_as_it_is(tmp_path, monkeypatch):
+    data, seen = tmp_path / "people.jsonl", []
+    data.write_text(json.dumps(ROWS[0]) + "\n")
+    monkeypatch.setattr(
+        bulk, "plan", lambda _, work, **__: seen.append(work) or bulk.Report(rest=bulk.Rest(1, 90, 1, 1))
+    )
+    arguments = ["--engine", "spark", "--spark", "sc://here", "--work", "s3://bucket/run"]
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "--plan", *arguments])
+    assert outcome.exit_code == 0
+    assert "about 90 seconds" in outcome.output
+    assert seen == ["s3://bucket/run"]
+
+
 def test_data_that_are_refused_leave_no_directory(tmp_path):
     data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
     data.write_text(json.dumps({"id": 1, "name": "Ada"}) + "\n" + json.dumps({"id": 1, "name": "Bob"}) + "\n")
-    outcome = CliRunner().invoke(app, ["bulk", str(data), "-o", str(output)])
-    assert outcome.exit_code != 0
-    assert [file.name for file in tmp_path.iterdir()] == ["people.jsonl"]
+    for file in (data, tmp_path / "nowhere.csv"):
+        outcome = CliRunner().invoke(app, ["bulk", str(file), "-o", str(output)])
+        assert outcome.exit_code != 0
+        assert [file.name for file in tmp_path.iterdir()] == ["people.jsonl"]
+
+
+def test_what_another_run_could_go_on_from_stays(tmp_path, monkeypatch):
+    data, output = tmp_path / "people.jsonl", tmp_path / "entities.csv"
+    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS[:60]))
+
+    def full(*_):
+        raise OSError("no space left")
+
+    for name, left in (("read", []), ("prepare", ["entities.csv.work"])):
+        with monkeypatch.context() as patch:
+            patch.setattr(clustering.Local, name, full)
+            assert CliRunner().invoke(app, ["bulk", str(data), "-o", str(output)]).exit_code != 0
+        assert [file.name for file in tmp_path.glob("*.work")] == left
+
+
+def test_what_cannot_be_written_is_refused_before_anything_is_read(tmp_path, monkeypatch):
+    data = tmp_path / "people.jsonl"
+    data.write_text(json.dumps(ROWS[0]) + "\n")
+    (kept := tmp_path / "base.csv").write_bytes(b"SQLite format 3\x00")
+    monkeypatch.setattr(bulk, "cluster", lambda *_, **__: pytest.fail("it has been begun"))
+    for output, message in [
+        (kept, "is a database"),
+        (tmp_path / ("x" * 245 + ".csv"), "File name too long"),
+        (tmp_path / "x.xlsx", "Excel workbooks need openpyxl"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, "openpyxl", None)
+            outcome = CliRunner().invoke(
+                app, ["bulk", str(data), "-o", str(output), "--work", str(tmp_path / "w")]
+            )
+        assert outcome.exit_code == 1
+        assert message in outcome.output.replace("\n", " ")
+    outcome = CliRunner().invoke(
+        app, ["bulk", str(data), "-o", str(tmp_path / "y.csv"), "--report", str(data)]
+    )
+    assert outcome.exit_code == 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["base.csv", "people.jsonl"]
+
+
+def lines_of(path):
+    return path.read_text().splitlines()[1:]
+
+
+def test_rows_without_ids_are_called_by_their_place_among_all_of_them(tmp_path):
+    data, output = tmp_path / "names.csv", tmp_path / "entities.csv"
+    data.write_text('name\nAda Lovelace\n""\nCharles Babbage\n')
+    (more := tmp_path / "more.csv").write_text("name\nAda Lovelace\nAda Lovelace\n")
+    arguments = ["bulk", str(data), str(more), "-o", str(output)]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 1
+    assert "row 2 of" in outcome.output
+    outcome = CliRunner().invoke(app, [*arguments, "--skip-empty"])
+    assert outcome.exit_code == 0
+    assert [line.split(",")[0] for line in lines_of(output)] == ["0", "2", "3", "4"]
+    assert "1 empty row skipped" in outcome.output
+    assert "each row is called by its place" in outcome.output.replace("\n", " ")
+    outcome = CliRunner().invoke(app, ["bulk", str(data), "-o", str(output), "--ignore", "nam"])
+    assert outcome.exit_code == 1
+    assert "no column 'nam' to ignore; did you mean 'name'?" in outcome.output.replace("\n", " ")
+
+
+def test_a_folder_of_parquet_is_read_file_after_file(tmp_path):
+    (table := tmp_path / "people").mkdir()
+    for part, rows in enumerate((ROWS[:100], ROWS[100:150])):
+        write(rows, table / f"part-{part}.parquet")
+    (table / "_SUCCESS").touch()
+    output = tmp_path / "entities.csv"
+    assert CliRunner().invoke(app, ["bulk", str(table), "-o", str(output)]).exit_code == 0
+    assert [line.split(",")[0] for line in lines_of(output)] == [row["id"] for row in ROWS[:150]]
 
 
 def test_a_folder_is_no_output(tmp_path):
@@ -336,9 +449,11 @@ def test_a_folder_is_no_output(tmp_path):
     ("arguments", "message"),
     [
         (["-o", "x.unknown"], "does not end in one of"),
-        (["-o", "nowhere/x.csv"], "no folder nowhere"),
+        (["-o", "nowhere/x.csv"], "there is no folder"),
+        (["-o", "x.csv", "--jobs", "100000"], "less than or equal to 1024"),
         (["-o", "x.csv", "--engine", "cloud"], "local or spark"),
         (["-o", "x.csv", "--spark", "sc://here"], "--engine spark"),
+        (["-o", "x.csv", "--engine", "spark", "--spark", "sc://here"], "--spark needs --work"),
     ],
 )
 def test_what_the_command_refuses(arguments, message, tmp_path):

@@ -163,6 +163,13 @@ def test_a_dataframe_without_an_order_is_refused(rows, id, message, session):
         on_spark(session.createDataFrame(rows, "id string, name string"), session, id=id)
 
 
+def test_whole_numbers_are_ids_as_they_are():
+    assert (
+        worker.read_one("id", {"id": 7.0, "name": "Ada"})[0]
+        == worker.read_one("id", {"id": 7, "name": "Ada"})[0]
+    )
+
+
 def test_nothing_is_refused(session):
     with pytest.raises(ValueError, match="there is no record"):
         on_spark([], session)
@@ -190,6 +197,10 @@ def test_what_is_missing_is_named(monkeypatch):
         bulk.cluster(ROWS, session="sc://localhost")
     with pytest.raises(ValueError, match=r"sc://host:port, got 'local\[2\]'"):
         bulk.cluster(ROWS, engine="spark", session="local[2]")
+    with monkeypatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda name: None)
+        with pytest.raises(ImportError, match=r"pip install \"pyspark\[connect\]\""):
+            bulk.cluster(ROWS, engine="spark", session="sc://localhost", work="s3://nowhere")
     with monkeypatch.context() as patch:
         patch.delenv("JAVA_HOME", raising=False)
         patch.setattr(shutil, "which", lambda name: None)

@@ -202,6 +202,8 @@ def run_of(
     if n_jobs is not None:
         workers(n_jobs)
     model = Record.from_toml(schema) if isinstance(schema, str) else schema
+    if not isinstance(model, Record | None):
+        raise TypeError(f"schema must be a Record or TOML, got {type(schema).__name__}")
     if session is not None and engine != "spark":
         raise ValueError('session is for engine="spark"')
     with place_for(engine, records, session, work, n_jobs, progress) as place:
@@ -345,7 +347,7 @@ class Run:
         linked = self.place.edges(log_alpha)
         found = blocks_of(n, linked)
         divided(self.report, linked, found, component_of(n, linked))
-        self.report.largest = described(self.place, largest_blocks(found.block))
+        self.report.largest = described(self.place, largest_blocks(found.block), linked)
         return found.block
 
     def shards(self, block: Integers, count: int | None, alphas: tuple[Integers, Floats]) -> Iterator[Packed]:

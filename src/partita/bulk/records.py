@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -34,12 +35,30 @@ def read(records: Any, id: str | None) -> Iterator[tuple[str, str]]:
             raise TypeError(f"row {row} must map attributes to values, got {type(given).__name__}")
         own = None if id is None else given.get(id)
         seen = seen or id in given
-        name = str(row) if is_missing(own) else str(own)
+        name = id_of(own) or str(row)
         known.add(row, name)
         yield name, as_json(f"row {row}", given, id)
     known.settle()
     if row >= 0 and not seen:
         raise ValueError(f"no record has the field {id!r}, which is to hold its id")
+
+
+def id_of(own: Any) -> str:
+    """An id as text; none if it says nothing."""
+    if is_missing(own):
+        return ""
+    if isinstance(own, float) and own.is_integer():  # pandas makes 7.0 of 7 where another id is missing
+        own = int(own)
+    return str(own)
+
+
+def same(row: int, before: int, name: str) -> str:
+    """What is wrong with two rows of one id."""
+    by_place = ", and a row without an id has its place for one" if name in (str(row), str(before)) else ""
+    return (
+        f"row {row} and row {before} have the same id, {name!r} (rows count from 0{by_place}); if ids are not unique, "
+        "name another field for them, or none"
+    )
 
 
 class Ids:
@@ -54,7 +73,7 @@ class Ids:
     def add(self, row: int, name: str) -> None:
         """The id of the next row; ValueError if an earlier one has it, when some thousand rows have come."""
         if (before := self.last.setdefault(name, row)) != row:
-            raise ValueError(f"row {row} and row {before} have the same id, {name!r}")
+            raise ValueError(same(row, before, name))
         if len(self.last) == CHUNK:
             self.settle()
 
@@ -72,7 +91,7 @@ class Ids:
         if twice:
             row = min(twice)
             name = next(name for name, own in self.last.items() if own == row)
-            raise ValueError(f"row {row} and row {twice[row]} have the same id, {name!r}")
+            raise ValueError(same(row, twice[row], name))
         self.last = {}
         parts = [(ids, rows)]
         while self.runs and len(self.runs[-1][0]) <= 2 * sum(len(part) for part, _ in parts):
@@ -92,10 +111,12 @@ def as_json(place: str, given: Mapping[Any, Any], id: str | None) -> str:
     own = check_fragment(place, {k: v for k, v in given.items() if k != id or id is None})
     said = dict(sorted(own.items()))  # so that the order of columns does not matter
     try:
-        return json.dumps(said)
-    except TypeError:
+        return json.dumps(said, allow_nan=False)
+    except (TypeError, ValueError):
         for name, values in said.items():
             for value in values:
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise ValueError(f"{place}, attribute {name!r}: {value!r} is no number") from None
                 if not isinstance(value, str | int | float | list | dict):
                     kind = type(value).__name__
                     raise TypeError(

@@ -16,9 +16,10 @@ from partita._core.typing import Integers
 from partita.bulk.place import Place
 from partita.smc.blocks.components import MOST, Blocks
 from partita.smc.blocks.edges import Edges
+from partita.smc.files.packing import ragged
 
 LARGEST = 10  # blocks that the report lists
-WORDS = 5  # values that records of a block share, of which each is described by some
+WORDS = 5  # values that links of a block share, of which each is described by some
 
 
 @dataclass
@@ -33,9 +34,18 @@ class Phase:
 
 @dataclass
 class Block:
-    """A large block, and the values that are commonest in it."""
+    """A large block.
+
+    Attributes
+    ----------
+    records, links : int
+        How many it has.
+    values : dict
+        The values that most of its links share, and how many do: that both records of the link have.
+    """
 
     records: int
+    links: int
     values: dict[str, int] = field(default_factory=dict)
 
 
@@ -62,7 +72,7 @@ class Rest:
     def __str__(self) -> str:
         most = max(self.mebibytes, self.read_out_mebibytes)
         return (
-            f"The rest would take about {self.seconds / 60:,.1f} minutes, and all of it {most:,.0f} MiB, "
+            f"The rest would take about {duration(self.seconds)}, and all of it {most:,.0f} MiB, "
             f"as {self.tried:,} records tell"
         )
 
@@ -152,8 +162,8 @@ class Report:
         lines = [
             self.headline,
             "",
-            f"- {self.pairs:,} links make {self.components:,} components; {self.blocks:,} blocks in "
-            f"{self.shards:,} shards" + (f", {self.resumed:,} of them done before" if self.resumed else ""),
+            f"- {self.pairs:,} links make {self.components:,} components; {divided_into(self)}"
+            + (f", {self.resumed:,} of them done before" if self.resumed else ""),
             f"- {self.divided:,} components divided, {self.cut:,} links cut with a probability of "
             f"{self.cut_probability:,.1f} in all",
             f"- {'' if self.rest else f'α {self.alpha:.4g}; '}an entity has {self.size or float('nan'):.2f} records"
@@ -167,16 +177,27 @@ class Report:
                 for p in self.phases
             ),
             "",
-            "| largest blocks | the commonest values in each |",
-            "| ---: | --- |",
+            "| largest blocks | links | values that most of these share, and how many do |",
+            "| ---: | ---: | --- |",
             *(
-                f"| {block.records:,} | "
+                f"| {block.records:,} | {block.links:,} | "
                 + ", ".join(f"{cell(value)} ({n:,})" for value, n in block.values.items())
                 + " |"
                 for block in self.largest
             ),
         ]
         return "\n".join(lines)
+
+
+def divided_into(report: Report) -> str:
+    """How many blocks and shards there are."""
+    shards = f"{report.shards:,} shard{'' if report.shards == 1 else 's'}"
+    return f"{report.blocks:,} block{'' if report.blocks == 1 else 's'} in {shards}"
+
+
+def duration(seconds: float) -> str:
+    """About how long, in words."""
+    return f"{seconds:,.0f} seconds" if seconds < 120 else f"{seconds / 60:,.0f} minutes"
 
 
 def cell(text: str) -> str:
@@ -218,18 +239,28 @@ def largest_blocks(block: Integers) -> list[Integers]:
     return [np.flatnonzero(block == roots[k]) for k in order.tolist() if sizes[k] > 1]
 
 
-def described(place: Place, blocks: list[Integers]) -> list[Block]:
-    """Blocks, by the values that are commonest in each."""
+def described(place: Place, blocks: list[Integers], edges: Edges) -> list[Block]:
+    """Blocks, by the values that most links of each share."""
     numbers = np.sort(np.concatenate([np.zeros(0, np.int64), *blocks]))
-    said = dict(zip(numbers.tolist(), place.sample(numbers), strict=True))
+    said = dict(zip(numbers.tolist(), map(values_of, place.sample(numbers)), strict=True))
     found = []
     for own in blocks:
-        counts = Counter(
-            f"{name} = {value}"
-            for number in own.tolist()
-            for name, values in said[number].items()
-            for value in set(map(str, values))
-        )
+        links = links_among(own, edges)
+        counts = Counter(value for first, second in links for value in said[first] & said[second])
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-        found.append(Block(len(own), dict(ranked[:WORDS])))
+        found.append(Block(len(own), len(links), dict(ranked[:WORDS])))
     return found
+
+
+def values_of(said: dict[str, list[object]]) -> set[str]:
+    """What a record says, as text."""
+    return {f"{name} = {value}" for name, values in said.items() for value in values}
+
+
+def links_among(own: Integers, edges: Edges) -> list[tuple[int, int]]:
+    """The links between some records; edges are in ascending order of their second record."""
+    members = own.astype(edges.second.dtype)  # or all edges would be converted
+    low, high = (np.searchsorted(edges.second, members, side) for side in ("left", "right"))
+    at = ragged(low, high - low)
+    at = at[np.isin(edges.first[at], members)]
+    return list(zip(edges.first[at].tolist(), edges.second[at].tolist(), strict=True))

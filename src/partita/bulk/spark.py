@@ -7,6 +7,7 @@ and blocks are with the driver, what records say is with Spark.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -65,6 +66,8 @@ NO_JAVA = (
     "openjdk-17-jre-headless), or set JAVA_HOME to where it is"
 )
 
+NO_CONNECT = 'Spark Connect needs packages that are not there: pip install "pyspark[connect]"'
+
 # ---------------------------------------------------------------------- sessions
 
 
@@ -119,6 +122,10 @@ def own_session(url: str | None, n_jobs: int | None) -> Iterator[Any]:
             raise ValueError(
                 f"session must be a session or a URL of Spark Connect, sc://host:port, got {url!r}"
             )
+        if (
+            importlib.util.find_spec("grpc") is None
+        ):  # where PySpark would end the process, and call that a success
+            raise ImportError(NO_CONNECT)
         session, made = SparkSession.builder.remote(url).create(), True
     else:
         home = os.environ.get("JAVA_HOME")

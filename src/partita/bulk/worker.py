@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 
 from partita._core.typing import Floats, Integers
-from partita.bulk.records import Mark, as_json, having, refused
+from partita.bulk.records import Mark, as_json, having, id_of, refused
 from partita.bulk.work import packed
 from partita.models.records.arrow import pyarrow, rows_of_batches
-from partita.models.records.fragments import is_missing
 from partita.models.records.record import Record
 from partita.smc.blocks.edges import scored, with_own_tables
 from partita.smc.blocks.run import run, task_of
@@ -73,7 +72,7 @@ def read(id: str, batches: Iterable[Any]) -> Iterator[Any]:
 
 def read_one(id: str, given: dict[str, Any]) -> tuple[str, str | None, str | None, int, int]:
     """One row."""
-    name = "" if is_missing(given[id]) else str(given[id])
+    name = id_of(given[id])
     said = error = None
     try:
         if not name:

@@ -53,8 +53,8 @@ Data = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
-        help="Files of fragments or records: CSV, JSON lines, Excel, Parquet, Feather, patterns such as 'data/*.csv'; "
-        "- is standard input.",
+        help="Files of fragments or records: CSV, JSON lines, Excel, Parquet, Feather, patterns such as 'data/*.csv', "
+        "folders of Parquet; - is standard input.",
         show_default=False,
     ),
 ]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from partita._core.checks import MOST_WORKERS
 from partita.cli import arguments as args
+from partita.cli.exporting import check_output
 from partita.cli.input import Input
+from partita.cli.matching import read
 from partita.cli.opening import read_schema
 from partita.cli.output import answer, note, print_json, refuse, refusing
 from partita.cli.progress import watching
-
-if TYPE_CHECKING:
-    from partita.kb.fragments import Fragment
 
 
 @refusing
@@ -60,7 +60,12 @@ def bulk(
     seed: Annotated[int, typer.Option(min=0, help="Of the random numbers.")] = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="How many cores to use; all of them unless given.", show_default=False),
+        typer.Option(
+            min=1,
+            max=MOST_WORKERS,
+            help="How many cores to use; all of them unless given.",
+            show_default=False,
+        ),
     ] = None,
     schema: Annotated[
         Path | None,
@@ -80,16 +85,18 @@ def bulk(
         ),
     ] = None,
     work: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="DIR",
             help="Keep there what has been done, so that a run that was killed goes on; beside the output unless "
-            "given, until it is written.",
+            "given, until it is written. With --spark a path that all its machines can read and write.",
             show_default=False,
         ),
     ] = None,
     id: args.Id = None,
-    no_id: args.NoId = False,
+    no_id: Annotated[
+        bool, typer.Option("--no-id", help="No column has ids: call each row by its place, counted from 0.")
+    ] = False,
     ignore: args.Ignore = [],  # noqa: B006
     format: args.InputFormat = None,
     encoding: args.Encoding = None,
@@ -100,26 +107,34 @@ def bulk(
 ) -> None:
     """Cluster many records at once, with all cores, and write which are of one entity.
 
-    One row a record: unique_id (its id, or its row, counted from 0), cluster_id and match_probability, that it belongs
-    there. The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
+    One row a record: unique_id (its id, or its place, counted from 0), cluster_id, match_probability (that it belongs).
+
+    The answer is the same for any number of shards and cores. A run that was killed goes on when run again.
     """
     from partita import bulk
-    from partita.bulk.report import Clock
-    from partita.kb.io import write
+    from partita.bulk.report import Clock, divided_into
+    from partita.kb.io import check_can_write, write
 
     if engine not in ("local", "spark"):
         refuse(f'--engine must be local or spark, not "{engine}"')
     if spark is not None and engine != "spark":
         refuse("--spark goes with --engine spark")
+    if spark is not None and work is None:
+        refuse(
+            "--spark needs --work: a path that all machines of that Spark can read and write, such as s3://…"
+        )
     if plan and output is not None:
         refuse("--plan writes no answer: leave out --output; with --work, the run goes on from the plan")
     if output is None and not plan:
         refuse("name a file for the answer with --output, or only --plan")
     if output is not None:
-        check_output(output, data)
+        check_is_other(output, data)
+        check_output(output)
+        check_can_write(output)
     if report is not None:
         report.mkdir(parents=True, exist_ok=True)
-    given = Input(data, id, no_id, None, ignore, format, skip_empty, encoding, sheet)
+        tempfile.TemporaryFile(dir=report).close()  # one that cannot be written to is refused now
+    given = Input(data, id, no_id, None, ignore, format, skip_empty, encoding, sheet, without_id=BY_PLACE)
     more = {} if spark is None else {"session": spark}
     options: dict[str, Any] = dict(
         id=ID,
@@ -149,7 +164,7 @@ def bulk(
         print_json(({} if output is None else {"output": output}) | summary(done))
     elif output is None:
         answer(f"{done.headline}.")
-        answer(f"{done.blocks:,} blocks in {done.shards:,} shards; {done.cut:,} links would be cut.")
+        answer(f"{divided_into(done)}; {done.cut:,} links would be cut.")
     else:
         answer(f"{output}: {done.records:,} records of {done.entities:,} entities.")
         if done.resumed:
@@ -157,14 +172,15 @@ def bulk(
 
 
 ID = "the id"  # the field that the id is in; no column is called so, for the id is taken out of the columns
+BY_PLACE = "each row is called by its place, counted from 0"
 COLUMNS = ("unique_id", "cluster_id", "match_probability")
 
 
 @contextmanager
-def directory(output: str | None, work: Path | None) -> Iterator[Path | None]:
-    """The directory of the run; the one beside the output goes when that is written, or if the data are refused before
-    anything is done."""
-    from partita.bulk.work import SHARDS
+def directory(output: str | None, work: str | None) -> Iterator[Path | str | None]:
+    """The directory of the run; the one beside the output goes when that is written, or if the run ends before there is
+    anything in it from which another could go on."""
+    from partita.bulk.work import PORTIONS, SHARDS
 
     if work is not None or output is None or output == "-":
         yield work
@@ -172,8 +188,10 @@ def directory(output: str | None, work: Path | None) -> Iterator[Path | None]:
     beside = Path(f"{output}.work")
     try:
         yield beside
-    except (ValueError, TypeError):
-        if beside.is_dir() and not any(beside.glob(SHARDS)):
+    except BaseException as error:
+        refused = isinstance(error, ValueError | TypeError)
+        kept = [SHARDS] if refused else [SHARDS, "model.json", PORTIONS]
+        if beside.is_dir() and not any(any(beside.glob(pattern)) for pattern in kept):
             remove(beside)
         raise
     remove(beside)
@@ -187,23 +205,8 @@ def remove(path: Path) -> None:
         kept.remove()
 
 
-def check_output(path: str, data: list[str]) -> None:
-    """Raise now what would be raised when all is done: for a name without a format, or a folder that is not there.
-
-    The answer must not take the place of the data either.
-    """
-    from partita.kb.io.formats import STANDARD, format_of
-
-    if path == STANDARD:
-        return
-    format_of(path, None)
-    folder = Path(path).resolve().parent
-    if not folder.is_dir():
-        raise FileNotFoundError(f"there is no folder {Path(path).parent}")
-    if Path(path).is_dir():
-        raise ValueError(f"{path} is a folder: name a file")
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(f"{path} cannot be written: its folder is read-only")
+def check_is_other(path: str, data: list[str]) -> None:
+    """ValueError if the answer would take the place of the data."""
     if any(Path(one).exists() and Path(path).exists() and Path(one).samefile(path) for one in data):
         raise ValueError(f"{path} is one of the files to read: the answer would take its place")
 
@@ -217,20 +220,20 @@ def most_rows(path: str) -> int | None:
 
 
 def records_of(given: Input, most: int | None) -> Iterator[dict[str, Any]]:
-    """What the files say, each row with its id, if it has one; ValueError if there are more than ``most``."""
-    reader = given.reader()
-    for count, fragment in enumerate(given.fragments(reader)):
+    """What the files say, each row with its id, or with its place among all rows; ValueError for more than ``most``."""
+    place = -1
+
+    def counted() -> Iterator[Any]:
+        nonlocal place
+        for place, row in enumerate(given.looked_at()):  # noqa: B007
+            yield row
+
+    for count, (_, fragment, named) in enumerate(read(counted(), given)):
         if count == most:
             raise ValueError(
                 f"there are more than {most:,} records, which Excel cannot hold: name another format"
             )
-        yield as_record(fragment, reader.id_field is not None)
-
-
-def as_record(fragment: Fragment, has_id: bool) -> dict[str, Any]:
-    """A fragment as a mapping; without its id where that was made of what it says."""
-    own = fragment.id if has_id and not fragment.id.startswith(fragment.digest) else None
-    return {ID: own} | fragment.properties
+        yield {ID: fragment.id if named else place} | fragment.properties
 
 
 def summary(report: Any) -> dict[str, Any]:

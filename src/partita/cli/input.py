@@ -37,6 +37,7 @@ class Input:
     encoding: str | None = None
     sheet: str | None = None
     source_name: str | None = None
+    without_id: str = "ids are made of what each row says"
     _noted: set[str] = field(default_factory=set)
     _counted: int | None = None
     _is_count_wanted: bool = False
@@ -64,7 +65,7 @@ class Input:
 
     def fragments(self, reader: FragmentReader) -> Iterator[Fragment]:
         """The fragments of all files, of which there must be one; ValueError if there is none."""
-        found = reader.read(self._looked_at(self.rows()))
+        found = reader.read(self.looked_at())
         first = next(found, None)
         if first is None:
             raise ValueError(f"{', '.join(self.paths)}: there is no row that says anything")
@@ -94,10 +95,10 @@ class Input:
             self._noted.add(text)
             note(f"Note: {text}.")
 
-    def _looked_at(self, rows: Iterator[tuple[Any, dict[str, Any]]]) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """The same rows; the first of each file is looked at for the usual mistakes."""
+    def looked_at(self) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The rows of all files; the first of each is looked at for the usual mistakes."""
         file = None
-        for row, fields in rows:
+        for row, fields in self.rows():
             if row.file != file:
                 file = row.file
                 self._check(file, fields)
@@ -109,7 +110,7 @@ class Input:
         if "id" not in fields and self.id is None and not self.no_id:
             like = [name for name in fields if re.search(r"(?i)(^|[_\W])(id|key|nr|no)$|[a-z]I[dD]$", name)]
             hint = f"; if {like[0]!r} has them, --id {like[0]}" if like else ""
-            note(f"Note: {file} has no field 'id', so ids are made of what each row says{hint}.")
+            note(f"Note: {file} has no field 'id', so {self.without_id}{hint}.")
 
         if self.source_name is not None and "source" in fields:
             note(

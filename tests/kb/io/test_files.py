@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from partita.kb.fragments import as_fragment, as_fragments
-from partita.kb.io import Row, read, write
+from partita.kb.io import Row, check_can_write, read, write
 from tests.helpers.effort import examples
 
 PATIENT = examples(
@@ -162,6 +162,8 @@ def test_delimiters_are_found(tmp_path, delimiter):
 
 def test_one_column_and_other_line_ends(tmp_path):
     assert rows_of(written(tmp_path / "a.csv", "name\nAda\n\nBob")) == [{"name": "Ada"}, {"name": "Bob"}]
+    quoted = written(tmp_path / "a.csv", 'name\nAda\n""\n\nBob\n')  # a blank line is no row, but "" is
+    assert rows_of(quoted) == [{"name": "Ada"}, {"name": ""}, {"name": "Bob"}]
     assert rows_of(written(tmp_path / "a.csv", 'a,b\r\n1,"x\ny"\r\n')) == [{"a": "1", "b": "x\ny"}]
     assert rows_of(written(tmp_path / "a.csv", "a,b\n")) == []
 
@@ -324,6 +326,28 @@ def test_files_are_looked_for_before_any_is_read(tmp_path):
         read(tmp_path)
     with pytest.raises(ValueError, match="unknown format 'xml': choose from json"):
         read(good, format="xml")
+
+
+def test_a_folder_of_parquet_is_a_table(tmp_path):
+    (table := tmp_path / "people[1].parquet").mkdir()
+    for part in (1, 0):
+        write([{"n": part}], table / f"part-{part}.parquet")
+    written(table / "_SUCCESS", "")
+    assert rows_of(table) == [{"n": 0}, {"n": 1}]
+
+
+def test_what_cannot_be_written_is_told_before(tmp_path):
+    check_can_write(tmp_path / "a.csv")
+    check_can_write("-")
+    assert list(tmp_path.iterdir()) == []
+    path = written(tmp_path / "old.csv", "mine")
+    check_can_write(path)
+    assert path.read_text() == "mine"
+    for name, message in [("a.xml", "does not end in"), (".", "is a folder"), ("b/a.csv", "no folder")]:
+        with pytest.raises((ValueError, OSError), match=message):
+            check_can_write(tmp_path / name, "csv" if name == "." else None)
+    with pytest.raises(OSError, match=r"name too long.*x\.csv'$"):
+        check_can_write(tmp_path / ("x" * 245 + ".csv"))
 
 
 def test_names_of_columns_and_files_are_no_sql(tmp_path):

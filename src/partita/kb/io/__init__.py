@@ -5,6 +5,6 @@ DuckDB comes with it, so it is imported where a file is read or written, not wit
 
 from partita.kb.io.formats import FORMATS, Row
 from partita.kb.io.reading import read
-from partita.kb.io.writing import write
+from partita.kb.io.writing import check_can_write, write
 
-__all__ = ["FORMATS", "Row", "read", "write"]
+__all__ = ["FORMATS", "Row", "check_can_write", "read", "write"]

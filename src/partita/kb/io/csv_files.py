@@ -20,7 +20,7 @@ DELIMITERS = ",;\t|"
 CHUNK = 1 << 20  # bytes
 CSV = """SELECT * FROM read_csv(?, columns = ?, delim = ?, max_line_size = ?,
     auto_detect = false, header = false, quote = '"', escape = '"', comment = '', skip = 0,
-    null_padding = false, strict_mode = true)"""
+    null_padding = false, strict_mode = true, allow_quoted_nulls = false)"""
 
 
 def rows_of_csv(

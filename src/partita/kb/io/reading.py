@@ -72,8 +72,8 @@ def read(
     Parameters
     ----------
     paths : path or several
-        Files, patterns such as ``data/*.csv``, whose matches are sorted, or "-" for standard input. A file
-        that is met twice is read once.
+        Files, folders of Parquet files, patterns such as ``data/*.csv``, whose matches are sorted, or "-" for standard
+        input. A file that is met twice is read once.
     format : str, optional
         "json" for JSON lines or an array of objects, "csv" for text with a header, divided by commas,
         semicolons, tabs or bars, "tsv" for the same, divided by tabs if the header has any, "parquet", "xlsx", or
@@ -114,8 +114,10 @@ def read(
 
 
 def _expanded(path: str) -> list[str]:
-    """The file, or those that match the pattern."""
+    """The file, those of a table in Parquet that is a folder, or those that match the pattern."""
     if os.path.isdir(path):
+        if parts := sorted(glob.glob(os.path.join(glob.escape(path), "*.parquet"))):
+            return parts
         raise ValueError(f"{path} is a folder: name files, for instance {os.path.join(path, '*.csv')}")
     if path == STANDARD or os.path.exists(path):
         return [path]

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, cast
 import duckdb
 import numpy as np
 
-from partita.kb.io.excel import write_sheet
+from partita.kb.io.excel import openpyxl, write_sheet
 from partita.kb.io.formats import STANDARD, connect, format_of, is_zipped
 from partita.models.records.arrow import pyarrow
 from partita.models.records.fragments import as_plain
@@ -84,23 +84,63 @@ def write(
             return writer(rows, columns, cast(BinaryIO, zipped))
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes its place when all is written, and leaves nothing behind if that fails."""
+def check_can_write(path: str | Path, format: str | None = None) -> None:
+    """Raise now what :func:`write` would raise when it has all rows, which may take hours to come.
+
+    Parameters
+    ----------
+    path, format
+        As for :func:`write`.
+    """
+    standard = str(path) == STANDARD
+    kind = format_of(path, "json" if standard and format is None else format)
+    if kind in NEEDS:
+        NEEDS[kind]()
+    if not standard and _is_regular(target := _target(Path(path))):
+        partial = _partial(target)
+        try:
+            partial.touch()
+            partial.unlink()
+        except OSError as error:
+            raise type(error)(error.errno, error.strerror, str(path)) from None
+
+
+NEEDS = {"xlsx": openpyxl, "feather": pyarrow}  # packages that may not be there
+
+
+def _target(path: Path) -> Path:
+    """The file itself, which is a link to none; ValueError or FileNotFoundError if it must not be written."""
     target = path.resolve()  # a link stays one
     if target.is_dir():
         raise ValueError(f"cannot write {path}: it is a folder")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {target.parent}")
-    if target.exists() and not target.is_file():  # a pipe or a device
-        with target.open("wb") as file:
-            yield file
-        return
-    if target.exists():
+    if target.is_file():
         with target.open("rb") as file:
             if file.read(len(SQLITE)) == SQLITE:
                 raise ValueError(f"{path} is a database, maybe a knowledge base: name another file")
-    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    return target
+
+
+def _is_regular(target: Path) -> bool:
+    """Whether it is no pipe and no device."""
+    return target.is_file() or not target.exists()
+
+
+def _partial(target: Path) -> Path:
+    """Where a file is until it is whole."""
+    return target.with_name(f"{target.name}.{os.getpid()}.partial")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes its place when all is written, and leaves nothing behind if that fails."""
+    target = _target(path)
+    if not _is_regular(target):
+        with target.open("wb") as file:
+            yield file
+        return
+    partial = _partial(target)
     try:
         with partial.open("wb") as file:
             yield file
