@@ -90,7 +90,7 @@ def test_a_source_for_all_rows(tmp_path):
     data, kb = tmp_path / "rows.csv", tmp_path / "kb.db"
     data.write_text("id,name,city\n" + "".join(f"{k},Person {k},Town {k % 3}\n" for k in range(8)))
     report = document("build", data, "-o", kb, "--sync", "--source-name", "crm")
-    assert report["sources"] == [{"source": "crm", "before": 0, "rows": 8, "removed": 0}]
+    assert report["sources"] == [{"source": "crm", "before": 0, "rows": 8, "removed": 0, "taken": 0}]
     other = tmp_path / "other.csv"
     other.write_text("id,name,source\nx,Person 9,elsewhere\n")
     found = invoke("add", kb, other, "--sync", "--source-name", "news")
@@ -98,6 +98,26 @@ def test_a_source_for_all_rows(tmp_path):
     assert "news" in run("show", kb, "x")
     assert "elsewhere" not in run("show", kb, "x")
     assert document("stats", kb)["fragments"] == 9
+
+
+def test_ids_that_another_source_has_are_replaced_only_if_that_is_said_to_be_right(tmp_path):
+    kb, crm, shop = tmp_path / "kb.db", tmp_path / "crm.csv", tmp_path / "shop.csv"
+    crm.write_text("id,name,city\n" + "".join(f"{k},Person {k},Town {k % 3}\n" for k in range(8)))
+    shop.write_text("id,name,city\n" + "".join(f"{k},Buyer {k},Town {k % 2}\n" for k in range(2)))
+    run("build", crm, "-o", kb, "--sync", "--source-name", "crm")
+    before = run("export", kb, "-", "--what", "fragments", "--format", "csv")
+    said = refused("add", kb, shop, "--sync", "--source-name", "shop")
+    assert "2 of the 8 fragments of 'crm' would be replaced by rows of another source" in said
+    assert "does each source have ids of its own (--id)?" in said
+    assert run("export", kb, "-", "--what", "fragments", "--format", "csv") == before
+    foreseen = invoke("add", kb, shop, "--sync", "--source-name", "shop", "--dry-run")
+    assert "source 'crm': 8 before, 2 replaced by rows of another source" in foreseen.stdout
+    assert "it takes --yes" in foreseen.stderr
+    found = invoke("add", kb, shop, "--source-name", "shop")
+    assert "Warning: 2 fragments of 'crm' replaced by rows of another source" in found.stderr
+    assert "replaced" not in invoke("add", kb, shop, "--source-name", "shop").stderr
+    run("add", kb, crm, "--sync", "--source-name", "crm", "--yes")
+    assert run("export", kb, "-", "--what", "fragments", "--format", "csv").count(",crm") == 8
 
 
 def test_rows_without_a_source_are_one_source_and_that_is_said(tmp_path):

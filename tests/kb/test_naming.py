@@ -171,7 +171,15 @@ def of_parts(rng, k):
     }
 
 
+def person_abroad(rng, k):
+    """A person, of a table from elsewhere."""
+    told = person(rng, k)
+    names = {"first_name": "imię", "last_name": "nazwisko"}
+    return lambda: {names.get(name, name): value for name, value in told().items()}
+
+
 SHAPES = [
+    (person_abroad, ("imię", "nazwisko")),
     (person, ("first_name", "last_name")),
     (french, ("prénom", "nom")),
     (contact, ("name",)),

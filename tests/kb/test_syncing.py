@@ -128,6 +128,24 @@ def test_what_would_empty_a_source_is_refused(kb):
     assert len(held_by(kb)) == 13
 
 
+def test_a_source_that_no_row_is_of_loses_nothing_to_others_unless_confirmed(kb):
+    before = held_by(kb), kb.stats()
+    rows = [row(k, 1, "news") for k in (0, 2)]  # both are of the CRM
+    with pytest.raises(
+        TooMuchGone, match="2 of the 12 fragments of 'crm' would be replaced by rows of another source"
+    ):
+        kb.sync(rows)
+    assert (held_by(kb), kb.stats()) == before
+    plan = kb.sync(rows, confirmed=True)
+    assert [(each.source, each.before, each.rows, each.taken) for each in plan.sources] == [
+        ("news", 0, 2, 0),
+        ("crm", 12, 0, 2),
+    ]
+    assert len(held_by(kb)) == 24
+    kb.sync([row(k, 0, "crm") for k in range(0, 24, 2)] + [row(24 - 1, 0, "news")], confirmed=True)
+    assert kb.fragment("r0").source == "crm", "rows that change between the sources of a file are no surprise"
+
+
 def test_a_failure_in_the_middle_changes_nothing(kb, monkeypatch):
     before = held_by(kb), kb.events(), members(kb)
     monkeypatch.setattr(ingest.erasing, "erase", lambda *given: 1 / 0)

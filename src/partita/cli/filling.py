@@ -18,7 +18,7 @@ from partita.cli.opening import PARTICLES, new_or_opened, opened, opened_or_noth
 from partita.cli.output import answer, answered, note, print_json, refuse, refusing
 from partita.cli.progress import watching
 from partita.cli.syncing import check_goes_with_sync, details, print_dry_run, sync_all
-from partita.terminal.text import added_in_words, changes_in_words, so_many
+from partita.terminal.text import added_in_words, changes_in_words, listed, so_many
 
 if TYPE_CHECKING:
     from partita.kb import KnowledgeBase
@@ -285,11 +285,31 @@ def add_all(
         if done >= batch:  # there may be more
             given.count_if_wanted()
 
+    before = by_source_of(base)
     if bulk:
         done = base.add(fragments, sweeps=sweeps, bulk=True, n_jobs=jobs)
     else:
         done = base.add(fragments, batch=batch, progress=between, sweeps=sweeps)
+    note_replaced(before - by_source_of(base))
     return {**done._asdict(), "skipped": reader.skipped, "repeated": reader.repeated}
+
+
+def by_source_of(base: KnowledgeBase) -> Counter[str | None]:
+    """How many fragments there are of each source."""
+    from partita.kb.store.fragments import by_source
+
+    with base.store.reading() as connection:
+        return by_source(connection)
+
+
+def note_replaced(fewer: Counter[str | None]) -> None:
+    """Say that sources have fewer fragments, which is so where rows of other sources have their ids."""
+    if fewer:
+        whose = listed(["no source" if source is None else repr(source) for source in fewer])
+        note(
+            f"Warning: {so_many(fewer.total(), 'fragment', 'fragments')} of {whose} replaced by rows of another source "
+            "with the same ids; if these are about something else, give each source ids of its own."
+        )
 
 
 def remember_inputs(base: KnowledgeBase, given: Input) -> None:

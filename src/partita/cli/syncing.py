@@ -39,9 +39,14 @@ def sync_all(
         synced = base.sync(fragments, dry_run=dry_run, confirmed=yes, sweeps=sweeps)
     except TooMuchGone as error:
         note_no_source(error.plan)
+        doubt = (
+            "does each source have ids of its own (--id)?"
+            if error.plan.excessive[0].taken
+            else "is the file whole?"
+        )
         raise ValueError(
-            f"{', '.join(given.paths)}: {error}, so nothing was changed; is the file whole? --dry-run shows what "
-            "would be done, --yes does it"
+            f"{', '.join(given.paths)}: {error}, so nothing was changed; {doubt} --dry-run shows what would be done, "
+            "--yes does it"
         ) from None
     note_no_source(synced)
     if dry_run and not yes:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from partita.kb.fragments import Fragment
 from partita.kb.store.database import checksum_of, get
-from partita.models.records.folding import folded, words_of
+from partita.models.records.folding import words_of
 from partita.models.records.fragments import as_text
 from partita.models.records.kinds import Attribute
 from partita.models.records.record import OTHER, Record
@@ -129,14 +129,17 @@ def learnt_in(connection: Connection) -> tuple[Readers, Readers]:
 
 
 def keys_of(reader: Attribute, value: Any) -> frozenset[str]:
-    """What a value says, whatever its case, accents and punctuation, and if it is a list, whatever the order.
+    """What a value says, whatever its spelling, and if it is a list, whatever the order; empty if it says nothing.
 
-    Empty if it says nothing.
+    Case, accents and punctuation do not matter, nor what else does not to a telephone number, an e-mail address …
 
     >>> sorted(keys_of(Attribute(separator=";"), "Red; blue"))
     ['blue', 'red']
+    >>> from partita.models.records.kinds import Phone
+    >>> keys_of(Phone(), "+1 (212) 555-1001") == keys_of(Phone(), "212.555.1001")
+    True
     """
-    return frozenset(folded(as_text(item)) for item in reader.items(value))
+    return frozenset(reader.parse(item) for item in reader.items(value))
 
 
 def lists_of(model: Record) -> dict[str, str]:

@@ -128,7 +128,7 @@ def add_batch(
             continue
         number += 1
         new.add(fragment.id)
-        known[fragment.id] = fragments.Known(number, fragment.digest)
+        known[fragment.id] = fragments.Known(number, fragment.digest, fragment.source)
         if old is None:
             added += 1
             waiting.append((number, fragment))

@@ -184,7 +184,8 @@ class KnowledgeBase:
         dry_run : bool
             Only say what would be done.
         confirmed : bool
-            Whether a source may lose more than half of its fragments, which is refused otherwise.
+            Whether a source may lose more than half of its fragments, and one that no row is of some of them because
+            rows have their ids, which is refused otherwise.
         sweeps : int
             How often to refine what comes in or changes, once :meth:`finish` is called, as in :meth:`add`.
 

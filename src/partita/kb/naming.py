@@ -26,6 +26,8 @@ from partita.models.records.kinds import (
     Text,
     Url,
 )
+from partita.models.records.kinds.person_name import FAMILY as FAMILY_NAMES
+from partita.models.records.kinds.person_name import GIVEN as GIVEN_NAMES
 from partita.models.records.record import Record
 
 Way = tuple[str, ...]  # attributes that make a name together, in order
@@ -54,12 +56,9 @@ WORDS = 12  # from about so many words on a text is too long for a name
 LOOKED_AT = 1000  # values of an attribute
 
 PARTS = (  # of the names of people, in the order in which they make a name
-    {"first", "given", "forename", "firstname", "givenname", "fname", "prenom", "vorname", "nombre", "nome"},
-    {"middle", "middlename", "mname"},
-    {
-        *("last", "family", "surname", "lastname", "familyname", "lname", "nom", "nachname", "familienname"),
-        *("apellido", "apellidos", "cognome", "sobrenome"),
-    },
+    {"first", "given", "forename", "firstname", "givenname", "fname", "nombre", "nome", *GIVEN_NAMES},
+    {"middle", "middlename", "mname", "tussenvoegsel"},
+    {"last", "family", "surname", "lastname", "familyname", "lname", "nom", *FAMILY_NAMES},
     {"suffix"},
 )
 GIVEN, FAMILY = 0, 2

@@ -39,6 +39,7 @@ class SourceChange(Answer):
     before: int  # fragments that it had
     rows: int  # that it has now
     removed: int
+    taken: int = 0  # whose ids these rows have, which are of other sources
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,15 @@ class Synced(Answer):
 
     @property
     def excessive(self) -> list[SourceChange]:
-        """The sources that would lose more than half of what they had."""
-        return [change for change in self.sources if change.removed > MOST * change.before]
+        """The sources that would lose more than half of what they had, or anything to rows of other sources."""
+        return [change for change in self.sources if change.taken or change.removed > MOST * change.before]
 
 
 class TooMuchGone(ValueError):
-    """A sync would remove more than half of a source, and nobody has confirmed that; ``plan`` is what it would do."""
+    """A sync would remove more than half of a source, or replace some of one that it is not about.
+
+    Nobody has confirmed that; ``plan`` is what it would do.
+    """
 
     def __init__(self, plan: Synced) -> None:
         super().__init__(most_of(plan.excessive[0]))
@@ -103,8 +107,13 @@ def sync(
 
 
 def most_of(change: SourceChange) -> str:
-    """That a sync would remove most of a source."""
+    """That a sync would remove most of a source, or replace what other sources have under the same ids."""
     whose = "without a source" if change.source is None else f"of {change.source!r}"
+    if change.taken:
+        return (
+            f"{change.taken:,} of the {change.before:,} fragments {whose} would be replaced by rows of another source "
+            "with the same ids"
+        )
     return f"{change.removed:,} of the {change.before:,} fragments {whose} would be removed, more than half"
 
 
@@ -117,6 +126,7 @@ def planned(session: Session, rows: Iterator[Fragment], waiting: IO[str]) -> tup
     updated: dict[str, int] = {}  # the number that a fragment has before
     digests: dict[str, str] = {}  # of each row, by id
     counts: Counter[str | None] = Counter()
+    taken: Counter[str | None] = Counter()  # what changes its source, by the one that it had
     with session.store.reading() as connection:
         model = get(connection, "model")
         record = None if model is None else Record.from_json(model)
@@ -130,6 +140,7 @@ def planned(session: Session, rows: Iterator[Fragment], waiting: IO[str]) -> tup
                     added.append(fragment.id)
                 elif old.digest != fragment.digest:
                     updated[fragment.id] = old.number
+                    taken[old.source] += old.source != fragment.source
                 if old is None or old.digest != fragment.digest:
                     fresh.append(fragment)
             if record is not None and fresh:
@@ -140,11 +151,15 @@ def planned(session: Session, rows: Iterator[Fragment], waiting: IO[str]) -> tup
             raise ValueError(
                 "there is no row, and a source is not emptied by a sync: remove its fragments by id"
             )
-        present = fragments.of_sources(connection, counts)
-        removed = {row.id: row for row in present if row.id not in digests}
+        left_alone = {source for source, n in taken.items() if n and source not in counts}
+        present = fragments.of_sources(connection, counts.keys() | left_alone)
+        removed = {row.id: row for row in present if row.id not in digests and row.source in counts}
         gone = Counter(row.source for row in removed.values())
         before = Counter(row.source for row in present)
         sources = [SourceChange(each, before[each], counts[each], gone[each]) for each in counts]
+        sources += [
+            SourceChange(each, before[each], 0, 0, n) for each, n in taken.items() if each in left_alone
+        ]
         entities = touched(connection, {row.number for row in removed.values()}, set(updated.values()))
         unchanged = len(digests) - len(added) - len(updated)
         plan = Synced(added, list(updated), list(removed), unchanged, sources, entities)

@@ -16,7 +16,8 @@ def meaning(synced: Synced) -> Iterator[str]:
     for change in synced.sources:
         source = "without a source" if change.source is None else f"source {change.source!r}"
         rows = f"{change.rows:,} {'row' if change.rows == 1 else 'rows'} now"
-        yield safe(f"  {source}: {change.before:,} before, {rows}")
+        now = f"{change.taken:,} replaced by rows of another source" if change.taken else rows
+        yield safe(f"  {source}: {change.before:,} before, {now}")
     for what in ("added", "updated", "removed"):
         ids = getattr(synced, what)
         if ids:

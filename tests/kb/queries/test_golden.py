@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import partita.kb
 from partita.kb.columns import Readers
 from partita.kb.queries.golden import Rule, columns_of, golden_of, rules_of
-from partita.models.records.kinds import Attribute
+from partita.models.records.kinds import Attribute, Email, PersonName, Phone, Url
+from partita.models.records.schema import reader_from
 from tests.helpers.effort import examples
 from tests.helpers.people import fragments
 
@@ -145,6 +146,25 @@ def test_values_count_as_one_if_they_say_the_same(values, best, agree):
     rows = [Row(k, None, 1.0, {"x": [value]}) for k, value in enumerate(values)]
     found = golden_of(1, rows, {}, Readers(x=Attribute(separator="; "))).values["x"]
     assert (found.value, found.agree) == (best, agree)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Phone, ["2125551001", "(212) 555-1001", "+1 212 555 1001", "2125551009", "2125551009"]),
+        (
+            Email,
+            ["ada@b.example", "mailto:Ada@b.example", "Ada <ada@b.example>", "a@b.example", "a@b.example"],
+        ),
+        (Url, ["b.example", "https://www.b.example/", "http://b.example", "c.example", "c.example"]),
+        (PersonName, ["Ada Byron", "Byron, Ada", "ADA BYRON", "Ada King", "Ada King"]),
+    ],
+)
+def test_what_a_kind_reads_as_the_same_agrees(kind, values):
+    rows = [Row(k, None, 1.0, {"x": [value]}) for k, value in enumerate(values)]
+    reader = reader_from({"kind": kind.kind})
+    found = golden_of(1, rows, {}, Readers(x=reader)).values["x"]
+    assert (found.value, found.agree) == (values[0], 3)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import partita.kb
 from partita.kb.judgements import parts_by
 from partita.kb.queries.listing import SORTS
 from partita.models.records.folding import folded, words_of
+from partita.models.records.kinds import PersonName
 from tests.helpers.people import fragments
 
 ROWS, _ = fragments(60)
@@ -92,6 +93,11 @@ def test_what_cannot_be_listed(kb):
         list(kb.entities(minimum=0))
 
 
+def said(attribute, value):
+    """What a value says, told anew: of people's names, "Smith, John" is "John Smith"."""
+    return PersonName().parse(value) if attribute == "name" else folded(str(value))
+
+
 def test_rows(kb):
     for entity in kb.entities(limit=4):
         rows = kb.rows(entity.id)
@@ -100,11 +106,11 @@ def test_rows(kb):
             assert row.properties == kb.fragment(row.id).properties
             assert row.source == kb.fragment(row.id).source
         for name in entity.properties:
-            counts = Counter(folded(str(v)) for row in rows for v in set(row.properties.get(name, [])))
+            counts = Counter(said(name, v) for row in rows for v in set(row.properties.get(name, [])))
             most = max(counts.values())
             same = [row for row in rows if name in row.properties and name not in row.differs]
             # Those that do not differ all say the same, and no value is more common.
-            shared = set.intersection(*({folded(str(v)) for v in row.properties[name]} for row in same))
+            shared = set.intersection(*({said(name, v) for v in row.properties[name]} for row in same))
             assert most in {counts[value] for value in shared}
             assert len(same) == most
         assert all(set(row.differs) <= set(row.properties) for row in rows)

@@ -143,6 +143,29 @@ def test_names_of_people_by_what_they_are_called(name):
     assert type(kind_of(["Ada", "Bob"] * 20, name)) is PersonName
 
 
+ABROAD = ["+32 80 398 143", "0032 80398143", "080398143", "(080) 398143", "0475/12.34.56"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "values"),
+    [
+        (
+            Email,
+            "contact",
+            ["Ada <ada@b.example>", "MAILTO:ada@b.example", "ada [at] b.example", "zoë@b.example"],
+        ),
+        (Phone, "contact", ABROAD),
+        (Phone, "gsm", ABROAD[2:]),
+        (Phone, "Telefoonnummer", ABROAD[2:]),
+        (Phone, "N° de téléphone", ABROAD[2:]),
+        (PersonName, "voornaam", ["Aino", "Bram"]),
+        (PersonName, "Příjmení", ["Novák", "Novotná"]),
+    ],
+)
+def test_they_are_recognised_as_people_abroad_write_them(kind, name, values):
+    assert type(kind_of(values * 12, name)) is kind
+
+
 NEAR_MISSES = {
     "towns": ("name", ["New York", "Paris, Texas", "Rome"] * 20),
     "firms": ("company name", ["J. Crew", "Smith and Sons", "R. Smith Ltd"] * 20),
@@ -155,6 +178,7 @@ NEAR_MISSES = {
     "no codes": ("zip", ["a long way", "nowhere"] * 20),
     "numbers": ("size", ["2122655959", "3122655959"] * 20),
     "dates": ("phone", ["2001-02-03", "2004-05-06"] * 20),
+    "numbers of orders": ("order", ["20012345", "0032123456"] * 20),
     "social security": ("number", ["123-45-6789", "987-65-4321"] * 20),
     "addresses of computers": ("host", ["192.168.100.1000", "10.0.0.1"] * 20),
     "books": ("isbn", ["0-306-40615-2", "978-3-16-148410-0"] * 20),

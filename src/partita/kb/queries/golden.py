@@ -1,6 +1,7 @@
 """Golden records: of each entity one best value an attribute, how probable it is, and how many fragments agree.
 
-A *rule* says which value is the best. Values that are the same when folded (case, accents, punctuation) count as one.
+A *rule* says which value is the best. Values that only differ in spelling count as one: in case, accents and
+punctuation, and in what else does not matter to their kind, such as the code of a country before a telephone number.
 How probable a value is: the chance that a fragment, picked at random among those of the entity that say something of
 the attribute, is of the entity and says this.
 """
@@ -191,13 +192,13 @@ def golden_of(
 
 
 def key_of(reader: Attribute, value: Any) -> Key:
-    """The same for values that count as one: numbers, or folded texts; empty for what says nothing.
+    """The same for values that count as one: numbers, or texts as they are compared; empty for what says nothing.
 
     >>> key_of(Attribute(), "12.50") == key_of(Attribute(), 12.5) != key_of(Attribute(), "012.50")
     True
     """
     text = as_text(value).strip()
-    if PLAIN.fullmatch(text) and reader.items(value):
+    if type(reader) is Attribute and PLAIN.fullmatch(text) and reader.items(value):
         return frozenset([float(text)])
     return keys_of(reader, value)
 

@@ -7,6 +7,7 @@ row with a new number; the row before it stays, with the event that ended it. *P
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +26,10 @@ from partita.models.records.fragments import as_text
 LONGEST = 100  # characters of a word that are kept
 WORDS = 1000  # words of a fragment that are kept
 
-KNOWN = Lookup(select(fragments.c.id, fragments.c.number, fragments.c.digest).where(present), fragments.c.id)
+KNOWN = Lookup(
+    select(fragments.c.id, fragments.c.number, fragments.c.digest, fragments.c.source).where(present),
+    fragments.c.id,
+)
 ID = Lookup(select(fragments.c.number, fragments.c.id), fragments.c.number)
 SAID = Lookup(select(fragments.c.number, fragments.c.properties), fragments.c.number)
 LAST = select(func.max(fragments.c.number))
@@ -36,6 +40,7 @@ class Known(NamedTuple):
 
     number: int
     digest: str
+    source: str | None
 
 
 # ---------------------------------------------------------------------- looking up
@@ -43,7 +48,7 @@ class Known(NamedTuple):
 
 def known(connection: Connection, ids: Iterable[str]) -> dict[str, Known]:
     """Those of some fragments that are present, by id."""
-    return {id: Known(number, digest) for id, number, digest in KNOWN(connection, ids)}
+    return {id: Known(*rest) for id, *rest in KNOWN(connection, ids)}
 
 
 def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
@@ -106,6 +111,12 @@ def of_sources(connection: Connection, sources: Collection[str | None]) -> list[
     if None in sources:
         rows += connection.execute(query.where(fragments.c.source.is_(None))).all()
     return sorted(rows, key=lambda row: row.number)
+
+
+def by_source(connection: Connection) -> Counter[str | None]:
+    """How many fragments are present, by where they are from."""
+    query = select(fragments.c.source, func.count().label("n")).where(present).group_by(fragments.c.source)
+    return Counter({row.source: row.n for row in connection.execute(query)})
 
 
 def properties_of(connection: Connection, numbers: Sequence[int]) -> list[dict[str, list[Any]]]:

@@ -24,7 +24,19 @@ from partita.models.records.commented import (
 )
 from partita.models.records.corpus import Corpus
 from partita.models.records.fragments import as_text
-from partita.models.records.kinds import Attribute, Category, Column, Noted, Number, Text
+from partita.models.records.kinds import (
+    Attribute,
+    Category,
+    Column,
+    Email,
+    Noted,
+    Number,
+    PersonName,
+    Phone,
+    PostalCode,
+    Text,
+    Url,
+)
 from partita.models.records.kinds.number import NOTHING
 from partita.models.records.lists import separator_of
 from partita.models.records.nothing import DOUBTFUL, USUAL, missing_in, nowhere
@@ -36,6 +48,7 @@ NO_NUMBERS = tuple(
     written for text in DOUBTFUL for written in (text, text.upper(), text.capitalize())
 )  # are nothing else beside numbers
 OTHER = "*"  # the attribute that stands for those not named
+SPELT = (Email, PersonName, Phone, PostalCode, Url)  # kinds of texts that say the same in several spellings
 LEARNT = ("corpus", "references", "kin", "by_chance", "noted")  # what only data give an attribute
 
 
@@ -228,7 +241,8 @@ def reader_from(table: dict[str, Any] | None) -> Attribute:
     """The same for who reads what is written, whether or not the model can compare it."""
     table = table or {}
     doubtful = NO_NUMBERS if table.get("unreadable") else ()
-    return Attribute(missing=(*table.get("missing", ()), *doubtful), separator=table.get("separator", ""))
+    known = next((kind for kind in SPELT if kind.kind == table.get("kind")), Attribute)
+    return known(missing=(*table.get("missing", ()), *doubtful), separator=table.get("separator", ""))
 
 
 def parameters_of(attribute: Any) -> list[str]:

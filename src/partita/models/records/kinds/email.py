@@ -37,14 +37,23 @@ class Email(Text):
 
     @classmethod
     def why(cls, column: Column) -> str:
-        return column.mostly("e-mail addresses", ADDRESS.fullmatch)
+        return column.mostly("e-mail addresses", lambda text: ADDRESS.fullmatch(bare(text)))
 
     def parse(self, raw: Any) -> str:
-        text = AT.sub("@", as_text(raw).strip())
-        if inside := IN_BRACKETS.fullmatch(text):
-            text = inside[1].strip()
+        text = bare(as_text(raw).strip())
         within = list(ADDRESS.finditer(text))  # with "E-mail:" before it, a subject or a remark after it
         if len(within) != 1:
             return folded(text)
         address = within[0]
         return folded(f"{address[1]} {address[2]}")
+
+
+def bare(text: str) -> str:
+    """An address without the name beside it, and with its @.
+
+    >>> bare("Ada Byron <ada [at] b.example>")
+    'ada@b.example'
+    """
+    text = AT.sub("@", text)
+    inside = IN_BRACKETS.fullmatch(text)
+    return inside[1].strip() if inside else text

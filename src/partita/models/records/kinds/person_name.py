@@ -40,6 +40,32 @@ SURNAMES = {
     "familyname",
     "middlename",
 }
+GIVEN = {  # first names and
+    *("vorname", "prenom", "voornaam", "fornavn", "fornamn", "etunimi", "imie", "keresztnev"),
+}
+FAMILY = {  # last names, as columns are called elsewhere
+    *(
+        "nachname",
+        "familienname",
+        "apellido",
+        "apellidos",
+        "cognome",
+        "sobrenome",
+        "achternaam",
+        "familienaam",
+    ),
+    *(
+        "efternavn",
+        "etternavn",
+        "efternamn",
+        "sukunimi",
+        "nazwisko",
+        "prijmeni",
+        "vezeteknev",
+        "soyad",
+        "soyadi",
+    ),
+}
 INITIAL = re.compile(r"(?:^|[\s.])[^\W\d_]\.(?=[\s.,]|[^\W\d_]|$)")
 WITH_INITIALS = 0.1  # of the values, for what is called just "name" to be names of people
 
@@ -68,8 +94,9 @@ class PersonName(Text):
     @classmethod
     def why(cls, column: Column) -> str:
         called = set(column.called)
-        certain = called & SURNAMES or ("name" in called and called & OF_PEOPLE)
-        if certain and called <= SURNAMES | OF_PEOPLE | {"name", "and", "of", "the"}:
+        of_people = SURNAMES | GIVEN | FAMILY
+        certain = called & of_people or ("name" in called and called & OF_PEOPLE)
+        if certain and called <= of_people | OF_PEOPLE | {"name", "and", "of", "the"}:
             return column.mostly("words such as names of people, as its name says", is_name)
         # Towns, firms and films have names, too, but hardly initials.
         if column.called == ["name"] and sum(

@@ -25,7 +25,22 @@ WRITTEN = re.compile(r"\+?[0-9(][0-9 ()./\u00a0\u2010-\u2013-]*[0-9)]")
 CERTAIN = re.compile(
     r"\+[0-9(][0-9 ()-]{6,}[0-9]|(?:1[-. ])?(?:\([0-9]{3}\) ?|[0-9]{3}[-./ ])[0-9]{3}[-. ][0-9]{4}"
 )
-NAMES = ("phone", "telephone", "tel", "fax", "mobile", "cell", "cellphone", "telefon", "telefono")
+ABROAD = 0.1  # of the numbers are CERTAIN, for a column of what else may be one
+NAMES = {
+    "phone",
+    "tel",
+    "tlf",
+    "fax",
+    "mobile",
+    "cell",
+    "cellphone",
+    "gsm",
+    "handy",
+    "movil",
+    "celular",
+    "puhelin",
+}
+BEGINNINGS = ("telef", "teleph", "phone", "mobil")  # of "telefoonnummer", "téléphone", "mobilnummer" …
 
 
 def is_number(text: str) -> bool:
@@ -51,9 +66,11 @@ class Phone(Text):
 
     @classmethod
     def why(cls, column: Column) -> str:
-        if any(word in NAMES for word in column.called):
+        if any(word in NAMES or word.startswith(BEGINNINGS) for word in column.called):
             return column.mostly("telephone numbers, as its name says", is_number)
-        return column.mostly("telephone numbers", CERTAIN.fullmatch)
+        if sum(map(bool, map(CERTAIN.fullmatch, column.texts))) < ABROAD * len(column.texts):
+            return ""
+        return column.mostly("telephone numbers", lambda text: CERTAIN.fullmatch(text) or is_number(text))
 
     def parse(self, raw: Any) -> str:
         text = OF_FLOAT.sub(r"\1", as_text(raw))
