@@ -601,6 +601,18 @@ def test_search(kb):
         kb.search("  ")
 
 
+def test_who_has_all_words_comes_before_a_misspelling_of_one(tmp_path):
+    """Willims and williams58 are rare, and begin as asked for, but that says no more than Williams does."""
+    rows = [{"id": f"o{k}", "name": f"Bob Williams{'' if k % 2 else k}"} for k in range(20)]
+    rows += [{"id": f"k{k}", "name": f"Kate Nobody{k}"} for k in range(10)]
+    rows.append({"id": "odd", "name": "Bob Willims", "email": "b.williams58@acme.example"})
+    rows.append({"id": "her", "name": "Kate Williams"})
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(rows)
+        for text in ("kate wil", "wil kate", "kate williams"):
+            assert kb.search(text)[0].id == kb.entity_of("her").id
+
+
 def test_evaluation(kb):
     found = kb.evaluate(TRUTH)
     truth = [TRUTH[id] for id in kb.labels()]

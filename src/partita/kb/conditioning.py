@@ -18,7 +18,7 @@ import numpy as np
 from partita._core.typing import Integers
 from partita.kb.clustering import Clustering, Cuts, Outcome, Pairs, Touched
 from partita.kb.identity import restored
-from partita.smc.moves.constrain import affected, conforms, local_to, score_of
+from partita.smc.moves.constrain import affected, conforms, local_to, scores_of
 from partita.smc.moves.install import install
 from partita.smc.moves.rows import canonical
 from partita.smc.reading.best import best_clustering
@@ -67,7 +67,7 @@ def take_back(
     engine.constraints = constraints
     slots = sorted({engine.subproblem_of(x) for x in members.tolist()})
     engine.need(slots)
-    install(engine, slots, members, joint, np.array([score_of(engine, members, row) for row in joint]))
+    install(engine, slots, members, joint, scores_of(engine, members, joint))
     changed = changed_since(engine.state, stamp)[0]
     outcome = called_as_before(clustering, changed, before.entities)
     return (clustering.rename(changed), False) if outcome is None else (outcome, True)

@@ -23,7 +23,9 @@ from partita.kb.session import Session
 from partita.kb.store.fragments import NewRows
 from partita.kb.store.journal import DIGITS, Journal
 
-LEARNT_FROM = 250_000  # fragments, at most: more than a stream waits for, as those of an entity may be far apart
+LEARNT_FROM = (
+    250_000  # fragments, at most: more than a stream waits for, as those of an entity may be far apart
+)
 PORTION = 5000  # fragments that are read, encoded and written at a time
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
+from sqlalchemy import event
 
 import partita as pt
 import partita.kb
@@ -274,3 +275,18 @@ def test_an_explanation_asks_the_store_and_the_model_once(tmp_path, monkeypatch)
         again = kb.explain(*large.fragments[:2])
         assert again == found
         assert len(fetched) <= 2
+
+
+def test_what_an_explanation_looks_up_is_sent_as_it_is(tmp_path):
+    """For what SQLAlchemy does around a statement takes longer than the statement."""
+    with partita.kb.open(tmp_path / "kb.db") as kb:
+        kb.add(fragments(30)[0])
+        large = max(kb.entities(), key=lambda entity: len(entity.fragments))
+        expected = kb.explain(*large.fragments[:2])
+        assert [event.number for event in expected.events] == sorted(
+            event.number for event in kb.events() if event.fragment in large.fragments[:2]
+        )
+        sent = []
+        event.listen(kb.store._engine, "before_execute", lambda *given: sent.append(str(given[1])))
+        assert kb.explain(*large.fragments[:2]) == expected
+    assert sent == []

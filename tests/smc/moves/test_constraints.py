@@ -155,6 +155,20 @@ def test_across_subproblems():
     assert_is(sampler, conditioned(MODEL, X[:4], 0.5, [], []), 4)
 
 
+def test_partitions_are_scored_in_one_call(monkeypatch):
+    """However many they are, and a cluster that several of them have is scored once."""
+    X = np.array([[0.0], [1.1], [4.0], [5.2]])
+    engine = pt.SplitSMC(MODEL, alpha=0.5, n_particles=300).fit(X)._engine
+    rows = np.array([[0, 0, 1, 1], [0, 0, 1, 2], [0, 1, 2, 2]])
+    asked, scores = [], type(engine).scores
+    monkeypatch.setattr(type(engine), "scores", lambda *given: asked.append(given[1]) or scores(*given))
+    found = moves.scores_of(engine, np.arange(4), rows)
+    assert [len(clusters) for clusters in asked] == [6]
+    for row, score in zip(rows, found, strict=True):
+        clusters = [np.flatnonzero(row == label) for label in np.unique(row)]
+        assert score == pytest.approx(sum(scores(engine, clusters)) + len(clusters) * math.log(0.5))
+
+
 @given(data=st.data())
 @quick
 def test_later_data_and_refinement_keep_to_it(data):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -24,6 +25,7 @@ ENTITIES = "E"  # what their ids begin with
 PLAINLY = "entity:"  # before the id of an entity, where a fragment has the same
 PAGE = 500  # entities that are read at a time
 LARGEST = (1 << 63) - 1  # number that a table holds
+CAUSED = Lookup(select(tables.events), tables.events.c.fragment)
 NAMES = Lookup(select(tables.entities.c.number, tables.entities.c.name), tables.entities.c.number)
 
 
@@ -325,19 +327,23 @@ def events(
     since: int | datetime | None,
     entity: str | None,
     limit: int | None,
-    fragments: Collection[str] = (),
 ) -> list[Event]:
-    """See :meth:`KnowledgeBase.events`; or those that some fragments have caused."""
+    """See :meth:`KnowledgeBase.events`."""
     table = tables.events
     query = select(table).order_by(table.c.number).limit(limit)
     if since is not None:
         query = query.where(table.c.number > moment_of(connection, since))
-    if fragments:
-        query = query.where(table.c.fragment.in_(fragments))
     if entity is not None:
         number = entity_number(connection, entity)
         query = query.where((table.c.entity == number) | (table.c.other == number))
     return [as_event(row) for row in connection.execute(query)]
+
+
+def caused_by(connection: Connection, *fragments: str) -> list[Event]:
+    """What some fragments have caused."""
+    names = tables.events.c.keys()
+    rows = [SimpleNamespace(**dict(zip(names, row, strict=True))) for row in CAUSED(connection, fragments)]
+    return [as_event(row) for row in sorted(rows, key=lambda row: row.number)]
 
 
 def as_event(row: Any) -> Event:

@@ -25,12 +25,11 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sqlalchemy import Connection
 
 from partita._core.typing import Floats, Integers
 from partita.kb.clustering import Clustering
-from partita.kb.queries.answers import ENTITIES, Answer, Event, events, two_fragments
+from partita.kb.queries.answers import ENTITIES, Answer, Event, caused_by, two_fragments
 from partita.kb.queries.evidence import REST, Cluster, evidence_of, fragments_of, only, scores_of
 from partita.kb.store.fragments import ids_of, numbers_of
 from partita.kb.store.judgements import standing
@@ -115,7 +114,7 @@ def explain(connection: Connection, clustering: Clustering, one: str, other: str
         clusters=named(clustering, held - against, ids),
         alternative=named(clustering, against - held, ids),
         judgements=deciding(connection, clustering, a, b),
-        events=events(connection, None, None, None, (first, second)),
+        events=caused_by(connection, first, second),
         asked=[one, other],
         entities=[f"{ENTITIES}{clustering.entity[x]}" for x in (a, b)],
         first_group=members[0],
@@ -156,7 +155,7 @@ def hypotheses(
         for kind in (True, False):
             found[kind] = held(engine, slots, a, b, kind) or alternative(engine, slots, a, b, kind, generator)
     (joined, with_scores), (apart, without_scores) = found[True], found[False]
-    log_odds = float(logsumexp(with_scores) - logsumexp(without_scores))
+    log_odds = float(np.logaddexp.reduce(with_scores) - np.logaddexp.reduce(without_scores))
     return joined, apart, log_odds
 
 

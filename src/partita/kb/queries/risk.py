@@ -19,7 +19,7 @@ from partita.kb.store import judgements, tables
 from partita.kb.store.database import select_all
 from partita.kb.store.fragments import numbers_of
 from partita.metrics import Calibration, calibration
-from partita.smc.moves.constrain import score_of
+from partita.smc.moves.constrain import scores_of
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def probabilities_before(clustering: Clustering, before: Before, pairs: list[tup
             labels, members = np.array(rows, np.int64), np.array(clustering.places(numbers), np.int64)
             engine = clustering.engine
             engine.need(sorted({engine.subproblem_of(x) for x in members.tolist()}))
-            scores = np.array([score_of(engine, members, row) for row in labels])
+            scores = scores_of(engine, members, labels)
             weight = np.exp(scores - scores.max())
             weights[k] = labels, weight / weight.sum()
         labels, weight = weights[k]

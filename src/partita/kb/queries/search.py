@@ -1,8 +1,9 @@
 """Search: entities by the words of what their fragments say, in any case, with or without accents.
 
 A word finds those that begin with it. A word that finds nothing is taken for a misspelling of the nearest
-words there are. Entities rank by the rarity of the words they match, whole words before beginnings. The id of an
-entity, or of a fragment, finds that entity, and first.
+words there are. Entities rank by the rarity of the words they match, whole words before beginnings, and a beginning is
+as rare as all that begins so: of those who have it nobody comes first for a misspelling. The id of an entity, or of a
+fragment, finds that entity, and first.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from partita.models.records.fragments import as_text
 
 MATCHES = 5000  # fragments that one word may find
 LAST = "\U0010ffff"  # the last character there is
+BEGINNING = 0.6  # what a word is worth that begins as one that is wanted, or is near it
 NEAR = 0.75  # how alike a misspelt word must be
 ENTITY = re.compile(r"[Ee][0-9]+")  # an entity's id, as people type it
 
@@ -65,14 +67,20 @@ def ranking(connection: Connection, text: str) -> Ranking:
     n = connection.scalar(select(func.max(tables.fragments.c.number))) or 1
     score: dict[int, float] = defaultdict(float)  # of fragments
     for word in wanted:
-        for found, fragments in matches(connection, word, misspelt=not called).items():
-            worth = math.log1p(n / len(fragments)) * (1.0 if found == word else 0.6)
-            for fragment in fragments:
-                score[fragment] += worth
+        found = matches(connection, word, misspelt=not called)
+        whole = found.get(word, set())
+        begun = set().union(*found.values())
+        for fragment in begun:  # however many of its words begin so, and however rare each of these is
+            score[fragment] += worth(n, whole) if fragment in whole else BEGINNING * worth(n, begun)
     best = max(score.values(), default=0.0)
     for fragment in called:
         score[fragment] = best + math.log1p(n)
     return Ranking(ranked(connection, score), score, set(wanted))
+
+
+def worth(n: int, fragments: set[int]) -> float:
+    """How much it says, of n fragments, to be one of these."""
+    return math.log1p(n / len(fragments))
 
 
 def called_so(connection: Connection, id: str) -> list[int]:
@@ -87,7 +95,7 @@ def called_so(connection: Connection, id: str) -> list[int]:
     return found
 
 
-def matches(connection: Connection, word: str, misspelt: bool) -> dict[str, list[int]]:
+def matches(connection: Connection, word: str, misspelt: bool) -> dict[str, set[int]]:
     """The words that ``word`` may stand for, if need be as a misspelling, and the fragments that have them."""
     table = tables.words
     query = select(table.c.word, table.c.fragment).limit(MATCHES)
@@ -101,9 +109,9 @@ def matches(connection: Connection, word: str, misspelt: bool) -> dict[str, list
         )
         near = difflib.get_close_matches(word, connection.scalars(alike), n=3, cutoff=NEAR)
         rows = list(connection.execute(query.where(table.c.word.in_(near)))) if near else []
-    found: dict[str, list[int]] = defaultdict(list)
+    found: dict[str, set[int]] = defaultdict(set)
     for row in rows:
-        found[row.word].append(row.fragment)
+        found[row.word].add(row.fragment)
     return found
 
 

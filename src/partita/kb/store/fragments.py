@@ -53,8 +53,7 @@ def known(connection: Connection, ids: Iterable[str]) -> dict[str, Known]:
 
 def numbers_of(connection: Connection, ids: Iterable[str]) -> dict[str, int]:
     """The numbers of fragments that are present, by id."""
-    query = select(fragments.c.id, fragments.c.number).where(present)
-    return {row.id: int(row.number) for row in select_all(connection, query, fragments.c.id, ids)}
+    return {id: one.number for id, one in known(connection, ids).items()}
 
 
 def number_of(connection: Connection, id: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from partita._core.collecting import uncollected
 from partita._core.typing import Array, Floats, Integers
@@ -309,7 +309,7 @@ class Record(TextModel):
         totals, rates, log_weights = self._vocabulary.presence[:, -3:].T
         rising = gammaln(expected + mentions) - gammaln(expected)
         of_types = log_weights - totals * np.log1p(size / rates) + rising.sum(axis=1)
-        return float(logsumexp(of_types) - mentions.sum() * np.log(rates[0] + size))
+        return float(np.logaddexp.reduce(of_types) - mentions.sum() * np.log(rates[0] + size))
 
     def validate(self, X: Any) -> list[Any]:
         names, models = self._modelled()

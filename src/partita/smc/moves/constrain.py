@@ -204,7 +204,7 @@ def grafts(engine: Any, members: Integers, labels: Integers, local: Local) -> li
     if not made:
         return []
     rows = np.unique(np.array(made), axis=0)
-    return [(rows, np.array([score_of(engine, members, row) for row in rows]))]
+    return [(rows, scores_of(engine, members, rows))]
 
 
 def graft(row: Integers, local: Local) -> Integers:
@@ -225,7 +225,11 @@ def graft(row: Integers, local: Local) -> Integers:
     return made
 
 
-def score_of(engine: Any, members: Integers, row: Integers) -> float:
-    """The score Σ_c [log α + lgamma(|c|) + log p(c)] of a partition of some observations, as labels."""
-    clusters = [members[row == label] for label in np.unique(row)]
-    return float(sum(engine.scores(clusters)) + len(clusters) * np.log(engine.alpha))
+def scores_of(engine: Any, members: Integers, rows: Integers) -> Floats:
+    """The scores Σ_c [log α + lgamma(|c|) + log p(c)] of partitions of some observations, as labels."""
+    made = [[members[row == label] for label in np.unique(row)] for row in rows]
+    distinct = {cluster.tobytes(): cluster for clusters in made for cluster in clusters}
+    scores = dict(zip(distinct, engine.scores(list(distinct.values())), strict=True))
+    log_alpha = np.log(engine.alpha)
+    totals = [sum(scores[c.tobytes()] for c in clusters) + len(clusters) * log_alpha for clusters in made]
+    return np.array(totals)
