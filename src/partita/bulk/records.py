@@ -52,7 +52,7 @@ def id_of(own: Any) -> str:
     return str(own)
 
 
-def same(row: int, before: int, name: str) -> str:
+def alike(row: int, before: int, name: str) -> str:
     """What is wrong with two rows of one id."""
     by_place = ", and a row without an id has its place for one" if name in (str(row), str(before)) else ""
     return (
@@ -73,7 +73,7 @@ class Ids:
     def add(self, row: int, name: str) -> None:
         """The id of the next row; ValueError if an earlier one has it, when some thousand rows have come."""
         if (before := self.last.setdefault(name, row)) != row:
-            raise ValueError(same(row, before, name))
+            raise ValueError(alike(row, before, name))
         if len(self.last) == CHUNK:
             self.settle()
 
@@ -91,7 +91,7 @@ class Ids:
         if twice:
             row = min(twice)
             name = next(name for name, own in self.last.items() if own == row)
-            raise ValueError(same(row, twice[row], name))
+            raise ValueError(alike(row, twice[row], name))
         self.last = {}
         parts = [(ids, rows)]
         while self.runs and len(self.runs[-1][0]) <= 2 * sum(len(part) for part, _ in parts):
