@@ -102,3 +102,18 @@ def test_editing_comments_alone_changes_nothing(made):
     said = invoke("schema", "edit", made / "kb.db", EDITOR="sed -i 's/  # .*//;/^#/d'", VISUAL="")
     assert "The schema is as it was: nothing to do" in said.stderr
     assert document("stats", made / "kb.db")["events"] == before
+
+
+def test_one_object_that_holds_the_rows_is_noted(tmp_path):
+    people = [
+        {"name": f"Person {k}", "phone": [{"of": "home", "number": k}, {"of": "work", "number": -k}]}
+        for k in range(9)
+    ]
+    wrapped, single, array = (tmp_path / name for name in ("wrapped.json", "single.jsonl", "array.json"))
+    wrapped.write_text(json.dumps({"data": people, "meta": {"rows": 9}}))
+    single.write_text(json.dumps({"name": "Ada", "tags": ["a", "b"], "address": {"city": "Paris"}}) + "\n")
+    array.write_text(json.dumps(people))
+    said = invoke("build", wrapped, single, "-o", tmp_path / "kb.db", "--no-id").stderr
+    assert f"{wrapped} is one object, so it is one row; if its rows are the 9 objects in 'data'" in said
+    assert said.count("is one object") == 1
+    assert "is one object" not in invoke("build", array, "-o", tmp_path / "two.db", "--no-id").stderr

@@ -97,12 +97,25 @@ class Input:
 
     def looked_at(self) -> Iterator[tuple[Any, dict[str, Any]]]:
         """The rows of all files; the first of each is looked at for the usual mistakes."""
-        file = None
+        file, alone = "", None
         for row, fields in self.rows():
             if row.file != file:
-                file = row.file
+                self._check_alone(file, alone)
+                file, alone = row.file, fields
                 self._check(file, fields)
+            else:
+                alone = None
             yield row, fields
+        self._check_alone(file, alone)
+
+    def _check_alone(self, file: str, fields: dict[str, Any] | None) -> None:
+        """Say so if the only row of a file holds objects that look like what was meant."""
+        for name, value in (fields or {}).items():
+            if isinstance(value, list) and len(value) > 1 and all(isinstance(item, dict) for item in value):
+                self._note(
+                    f"{file} is one object, so it is one row; if its rows are the {len(value):,} objects in {name!r}, "
+                    "write that list to a file of its own"
+                )
 
     def _check(self, file: str, fields: dict[str, Any]) -> None:
         if len(fields) == 1 and self._is_table(file):

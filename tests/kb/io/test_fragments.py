@@ -312,7 +312,7 @@ def test_a_data_frame_is_a_stream():
 
 @pytest.mark.parametrize("given", ["name", {"name": "Ada"}, 5, None])
 def test_what_is_no_stream(given):
-    with pytest.raises(TypeError, match="must be a list of mappings"):
+    with pytest.raises(TypeError, match="must be a list of mappings or a table"):
         as_fragments(given)
 
 

@@ -141,3 +141,11 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_a_lazy_table_is_refused_with_the_fix(recwarn):
+    lazy = pl.DataFrame({"name": ["Ada", "Bob"]}).lazy()
+    for take in (pt.Record.infer, pt.SplitSMC(random_state=0).fit):
+        with pytest.raises(TypeError, match=r"LazyFrame; give what its collect\(\) returns"):
+            take(lazy)
+    assert not recwarn.list

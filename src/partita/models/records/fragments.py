@@ -47,8 +47,14 @@ def rows_of(X: Any) -> Iterable[Any]:
             raise ValueError(f"columns of the same name: {sorted(map(str, X.columns))}")
         X = X.to_dict("records")
     if isinstance(X, str | bytes | Mapping) or not isinstance(X, Iterable):
-        raise TypeError(f"fragments must be a list of mappings, got {type(X).__name__}")
+        hint = "; give what its collect() returns" if is_lazy(X) else ""
+        raise TypeError(f"fragments must be a list of mappings or a table, got {type(X).__name__}{hint}")
     return X
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether this is a LazyFrame of polars, whose rows nobody has computed."""
+    return hasattr(type(X), "collect_schema") and hasattr(type(X), "collect")
 
 
 def check_fragment(place: str, fragment: Mapping[Any, Any]) -> dict[str, list[Any]]:
@@ -145,6 +151,8 @@ def is_missing(raw: Any) -> bool:
 
 def are_fragments(X: Any) -> bool:
     """Whether these are mappings, or a DataFrame of pandas with columns that are no numbers."""
+    if is_lazy(X):
+        return True  # which is refused when they are read, and asking for its columns would warn
     if hasattr(X, "dtypes") and hasattr(X, "columns"):
         return any(kind.kind not in "biuf" for kind in X.dtypes if hasattr(kind, "kind"))
     return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(x, Mapping) for x in X)
