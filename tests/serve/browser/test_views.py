@@ -331,3 +331,22 @@ def test_the_slider_stands_where_a_change_was_complete(visit, own):
         then = len(kb.entity(entity.id, as_of=moment).fragments)
         until(page, f"document.querySelector('.entity-head .under').innerText.startsWith('{then} fragment')")
         assert f"— {then} fragment" in page.locator(".slider-said").inner_text()
+
+
+def test_keys_reach_fragments_and_every_line_is_explained(visit, shared):
+    """Without the links and buttons before them; and whoever has never heard of a prior finds what it is."""
+    entity = max(shared.desk.kb.entities(), key=lambda one: len(one.fragments))
+    page = visit(f"{shared.url}/#/entity/{entity.id}")
+    page.wait_for_selector(".rows tbody tr")
+    for key, chosen in (("j", 1), ("j", 2), ("k", 1), ("k", 2)):
+        page.keyboard.press(key)
+        page.keyboard.press("Space")
+        page.wait_for_function(f"document.querySelectorAll('.rows tr.chosen').length === {chosen}")
+    page.wait_for_timeout(100)
+    page.keyboard.press("w")
+    page.wait_for_selector(".waterfall tfoot")
+    assert not page.locator("details.meanings dd").first.is_visible()
+    page.locator("details.meanings summary").click()
+    said = page.locator("details.meanings").inner_text()
+    for line in ("prior", "attributes mentioned", "other clusterings", "log-odds"):
+        assert line in said

@@ -34,6 +34,8 @@ export function EntityView({ id, query }) {
   }, [id, moment]);
   const picked = [...chosen];
   useKeys({
+    j: () => toFragment(1),
+    k: () => toFragment(-1),
     s: () => picked.length && now.answer && splitOff(now.answer, picked),
     w: () => picked.length === 2 && (location.hash = `#/why/${picked.map(part).join("/")}`),
   });
@@ -69,6 +71,13 @@ export function EntityView({ id, query }) {
           : html`<${Then} then=${shown} now=${entity} />`}
       </div>
     </article>`;
+}
+
+// Focus the box of the next fragment, or the one before; from elsewhere the first.
+function toFragment(step) {
+  const boxes = [...document.querySelectorAll(".rows input[type=checkbox]")];
+  const at = boxes.indexOf(document.activeElement);
+  boxes[at < 0 ? 0 : Math.min(Math.max(at + step, 0), boxes.length - 1)]?.focus();
 }
 
 function Head({ entity, now, moment, back }) {

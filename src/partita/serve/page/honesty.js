@@ -27,7 +27,7 @@ function Sureness({ bins }) {
   const unsure = bins.filter((bin) => bin.to <= 0.905).reduce((sum, bin) => sum + bin.entities, 0);
   const lowest = bins.findIndex((bin) => bin.entities > 0);
   const shown = bins.slice(Math.max(lowest, 0)).reverse(); // below there is nothing
-  return html`<p class="dim">${total ? html`Of ${count(total)} entities ${count(unsure)} ${unsure === 1 ? "is" : "are"} less than 90 % sure. Bars are drawn by square root.` : "There is nothing yet."}</p>
+  return html`<p class="dim">${total ? html`Of ${count(total)} entities ${count(unsure)} ${unsure === 1 ? "is" : "are"} less than 90 % sure. A bar four times as long stands for sixteen times as many.` : "There is nothing yet."}</p>
     <table class="sureness"><thead><tr><th scope="col">Sure</th><th scope="col"><span class="unseen">Share</span></th><th scope="col" class="right">Entities</th><th scope="col" class="right">Fragments</th></tr></thead>
     <tbody>${shown.map((bin) => html`<tr class=${bin.from >= 0.9 ? "high" : bin.from >= 0.75 ? "middle" : "low"}><th scope="row" class="number">${range(bin)}</th>
       <td class="hist"><svg class="bar" aria-hidden="true"><rect class="bar-full" width=${`${100 * Math.sqrt(bin.entities / most)}%`} height="100%" rx="2" /></svg></td>

@@ -57,7 +57,7 @@ export const KEYS = [
     ["?", "this help"], ["Esc", "close, or leave a field"],
   ]],
   ["Entities", [["j  k  or  ↓  ↑", "down, up"], ["Enter", "open"]]],
-  ["An entity", [["←  →", "an event earlier, later, on the slider"], ["space", "choose a fragment"], ["s", "split off those chosen"], ["w", "why the two chosen are together"]]],
+  ["An entity", [["←  →", "an event earlier, later, on the slider"], ["j  k", "to a fragment, down, up"], ["space", "choose it"], ["s", "split off those chosen"], ["w", "why the two chosen are together"]]],
   ["Review", [
     ["y", "yes, the same"], ["n", "no, different"], ["d", "don’t know: do not ask again"],
     ["s", "skip for now"], ["u  or  b, z", "undo the last answer"], ["x", "blind: hide or show scores"], ["w", "why"],

@@ -114,7 +114,7 @@ export function EventLine({ event, fresh = false }) {
   return html`<li class=${`event ${kind} is-${event.kind} ${fresh ? "fresh" : ""}`}>
     <span class="event-sign" aria-hidden="true">${SIGNS[event.kind] || "·"}</span>
     <span class="event-said"><${Pieces} of=${eventPieces(event)} /></span>
-    <span class="event-when"><span class="number">${count(event.number)}</span> <time datetime=${event.at}>${when(event.at)}</time></span>
+    <span class="event-when">#<span class="number">${count(event.number)}</span> <time datetime=${event.at}>${when(event.at)}</time></span>
   </li>`;
 }
 

@@ -22,7 +22,7 @@ export function Past({ entity, moment, setMoment }) {
     ${ends.length > 1 && html`<label class="slider"><span class="unseen">As of event</span>
       <input type="range" min="0" max=${ends.length - 1} value=${step} onInput=${(e) => go(Number(e.target.value))}
         aria-valuetext=${`after event ${events[at].number}: ${inWords(eventPieces(events[at]))}`} /></label>
-      <p class="slider-said"><span class="number">${count(events[at].number)}</span> ${inWords(eventPieces(events[at]))} <span class="dim">— ${fragments(sizes[at])}</span></p>`}
+      <p class="slider-said">#<span class="number">${count(events[at].number)}</span> ${inWords(eventPieces(events[at]))} <span class="dim">— ${fragments(sizes[at])}</span></p>`}
     <ol class="events" reversed>${listed.map((event) => html`<${EventLine} key=${event.number} event=${event} />`)}</ol>
     ${listed.length < events.length && html`<button class="plain" type="button" onClick=${() => setAll(true)}>${count(events.length - listed.length)} earlier events</button>`}
   </section>`;

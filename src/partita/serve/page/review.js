@@ -129,6 +129,7 @@ export function ReviewView() {
     <footer class="review-foot">
       <label><input type="checkbox" checked=${blind} onChange=${hide} /> Blind: hide scores <kbd>x</kbd></label>
       <${Reviewer} />
+      ${!blind && html`<span>A wrong pair is two fragments that are together and of two things, or apart and of one. What an answer is worth is how many fewer are expected after it.</span>`}
     </footer>
   </div>`;
 }

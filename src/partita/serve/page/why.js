@@ -17,6 +17,18 @@ const BY_NETWORK =
   "The log-odds are the language model’s, with the say that records have. It does not tell what is due to which attribute: " +
   "the lines of the attributes are what records say by themselves, and its own line is what it adds to that or takes away.";
 
+const MEANINGS = [
+  ["prior", "before anything is compared: how many fragments entities usually have, and how many entities there are"],
+  ["attributes mentioned", "whether they are of the same kind of thing, by which attributes each mentions at all"],
+  ["an attribute", "what its values say: rare ones that agree speak for the same, those that differ for different; nothing where one is silent"],
+  [REST, "the two clusterings below are the best of either kind; this is what all the others add that are held"],
+  ["log-odds", "the sum, and the probability above in other words: 0 is 50 %"],
+];
+const OF_GROUPS = [
+  ["groups", "the evidence on those whom the two are with, as one entity or as two; the bars show it"],
+  ["pair", "the evidence on the two fragments alone, as if there were no others"],
+];
+
 export function WhyView({ first, second }) {
   const [again, setAgain] = useState(0);
   const whole = first && second;
@@ -69,6 +81,8 @@ function Verdict({ found }) {
       ? html`are ${held}, because ${decided}. The evidence alone: <strong>${percent(found.probability)}</strong> that they are the same.`
       : html`are held to be <strong>${held}</strong>: <strong class="number">${percent(found.probability)}</strong> that they are the same.`}
       <span class="verdict-bar"><${Bar} p=${found.probability} /></span></p>
+    ${!found.judgements.length && found.together !== found.probability >= 0.5 && html`<p class="dim">The most probable clustering has them
+      ${" "}${found.together ? "together" : "apart"}; all of them added up rather have them ${found.together ? "apart" : "together"}.</p>`}
     ${stand.length > 0 && html`<p class="dim">${stand.map(({ asked, id }, k) => `${k ? ", and " : ""}for ${safe(asked)} stands its surest fragment, ${safe(id)}`).join("").replace(/^f/, "F")}.</p>`}
     ${!ofPair(found) && html`<p class="dim">The probability is of groups: that of ${safe(found.first)} (${grouped(found.first_group)}) and that of
       ${" "}${safe(found.second)} (${grouped(found.second_group)}), as one entity or as two. The two fragments by themselves: ${percent(expit(found.pair_log_odds))}.</p>`}
@@ -104,7 +118,8 @@ function Waterfall({ found }) {
       <td class="bars"><${Steps} from=${0} to=${found.log_odds} scale=${scale} total=${true} /></td>
       <td class="right number total" data-log-odds=${found.log_odds}>${signed(found.log_odds)}</td></tr></tfoot>
   </table>
-  <p class="legend">Nats: +2.2 makes 50 % into 90 %, +4.6 into 99 %. To the right speaks for the same, to the left for different.</p>`;
+  <p class="legend">Nats: +2.2 makes 50 % into 90 %, +4.6 into 99 %. To the right speaks for the same, to the left for different.</p>
+  <details class="meanings"><summary>What the lines mean</summary><dl class="compared">${[...MEANINGS, ...(pair ? [] : OF_GROUPS)].map(([term, meaning]) => html`<dt>${term}</dt><dd>${meaning}</dd>`)}</dl></details>`;
 }
 
 function StepLine({ step, found, pair, from, to, scale }) {
