@@ -105,7 +105,7 @@ def test_every_phase_is_reported_up_to_its_end(tmp_path):
         kb.watch(lambda *what: told.append(what))
         kb.add(ROWS)
         kb.refine(2)
-        kb.sync([{**row, "source": None} for row in ROWS[:30]])
+        kb.sync([{**row, "source": None} for row in ROWS[:30]], confirmed=True)
         kb.sync([{**row, "source": None} for row in ROWS[:20]])
         kb.relearn()
         kb.export(tmp_path / "out.csv")

@@ -128,7 +128,7 @@ def test_a_life_after_it(kb):
 
 
 def test_a_model_learnt_from_the_first_is_not_learnt_anew_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(ingest, "ENOUGH", 15)
+    monkeypatch.setattr(loading, "LEARNT_FROM", 15)
     with partita.kb.open(tmp_path / "kb.db") as kb:
         kb.add(ROWS, bulk=True)
         kb.add([{"id": "one more", **SAID[0]}])

@@ -343,11 +343,13 @@ def test_the_user_is_the_one_that_was_named(own):
 
 
 def test_splits(own):
-    entity = next(own.entities(limit=1))
+    entity, *others = own.entities()
+    words = {one.id: {len(name.value.split()) for name in one.properties["name"]} for one in others}
+    named_twice = next(id for id in words if len(words[id]) > 1)  # by a name, and by a part of it
     found = called(
         own,
         ("answer", {"kind": "split", "entity": entity.id, "fragments": entity.fragments[:1]}),
-        ("answer", {"kind": "split", "entity": entity.id, "by": "name"}),
+        ("answer", {"kind": "split", "entity": named_twice, "by": "name"}),
         write=True,
     )
     assert [one["kind"] for one in found] == ["split", "split"]

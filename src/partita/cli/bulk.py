@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from partita._core.checks import MOST_WORKERS
 from partita.cli import arguments as args
 from partita.cli.exporting import check_output
 from partita.cli.input import Input
@@ -60,12 +59,7 @@ def bulk(
     seed: Annotated[int, typer.Option(min=0, help="Of the random numbers.")] = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=MOST_WORKERS,
-            help="How many cores to use; all of them unless given.",
-            show_default=False,
-        ),
+        typer.Option(min=1, help="How many cores to use; all of them unless given.", show_default=False),
     ] = None,
     schema: Annotated[
         Path | None,
