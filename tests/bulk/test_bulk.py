@@ -450,7 +450,7 @@ def test_a_folder_is_no_output(tmp_path):
     [
         (["-o", "x.unknown"], "does not end in one of"),
         (["-o", "nowhere/x.csv"], "there is no folder"),
-        (["-o", "x.csv", "--jobs", "100000"], "less than or equal to 1024"),
+        (["-o", "x.csv", "--jobs", "100000"], "at least 1 and at most 1024"),
         (["-o", "x.csv", "--engine", "cloud"], "local or spark"),
         (["-o", "x.csv", "--spark", "sc://here"], "--engine spark"),
         (["-o", "x.csv", "--engine", "spark", "--spark", "sc://here"], "--spark needs --work"),

@@ -85,9 +85,9 @@ def test_records_in_files_are_looked_through_as_one_by_one(tmp_path_factory, sai
 
 
 def test_a_small_sample_tells_how_many_records_an_entity_has(monkeypatch):
-    rows, truth = zip(*population(4000), strict=True)
+    rows, truth = zip(*population(700), strict=True)
     counts = np.bincount(np.unique(truth, return_inverse=True)[1])
-    monkeypatch.setattr(clustering, "SAMPLE", 200)
+    monkeypatch.setattr(clustering, "SAMPLE", 60)
     report = bulk.plan(list(rows), id=None)
     of_a_record = 1 / np.mean(1 / np.repeat(counts, counts))
     assert report.size == pytest.approx(of_a_record, rel=0.25)
