@@ -22,19 +22,21 @@ from partita.bulk.shards import Shard
 from partita.bulk.work import PORTIONS
 from partita.cli import app
 from partita.smc.engine import Engine
-from tests.bulk.test_bulk import ROWS, same
+from tests.bulk.test_bulk import ROWS as MANY
+from tests.bulk.test_bulk import same
 from tests.helpers.effort import examples
 
 PLANNED = ("records", "pairs", "components", "blocks", "divided", "cut", "cut_probability", "largest", "size")
-SIZES = (50, 97, 250)
+SIZES = (25, 48, 125)
+ROWS = MANY[:194]
 
 
 def mixed_rows():
-    """Numbers, dates, several values, values that are missing, and fifty records in a row that hardly say anything."""
+    """Numbers, dates, several values, values that are missing, and 25 records in a row that hardly say anything."""
     rng = np.random.default_rng(4)
     rows = []
-    for k in range(260):
-        who = int(rng.integers(0, 90))
+    for k in range(130):
+        who = int(rng.integers(0, 45))
         born = f"19{who % 80 + 10}-0{who % 9 + 1}-1{who % 7}"
         row = {
             "name": [f"person {who}", f"p. {who}"][: rng.integers(1, 3)],
@@ -43,7 +45,7 @@ def mixed_rows():
             "town": ["Ulm", "Bern", "Graz"][who % 3] if rng.random() < 0.8 else None,
             "code": f"{who % 30:03d}",
         }
-        rows.append({"code": row["code"]} if 100 <= k < 150 else row)
+        rows.append({"code": row["code"]} if 50 <= k < 75 else row)
     return rows
 
 
@@ -55,7 +57,7 @@ def people():
         ["Lovelace", "Babbage", "Turing", "Noether", "Hopper"],
     )
     names = [f"{first} {last}" for first in firsts for last in lasts]
-    return [{"name": names[k] if rng.random() < 0.8 else names[k][:-1]} for k in rng.integers(0, 25, 180)]
+    return [{"name": names[k] if rng.random() < 0.8 else names[k][:-1]} for k in rng.integers(0, 25, 120)]
 
 
 MIXED = {
@@ -96,7 +98,7 @@ def test_the_answer_and_the_report_are_those_of_one_portion(given_set, size, mon
         assert getattr(again.report, name) == getattr(found.report, name), name
 
 
-@pytest.mark.parametrize("size", [50, 97])
+@pytest.mark.parametrize("size", SIZES[:2])
 def test_links_are_the_same_to_the_last_bit(given_set, size, monkeypatch, tmp_path):
     rows, schema, learnt, _ = given_set
 
@@ -114,7 +116,7 @@ def test_links_are_the_same_to_the_last_bit(given_set, size, monkeypatch, tmp_pa
     in_portions(monkeypatch, size)
     again, kind = links(tmp_path / "many")
     assert kind is Portions
-    assert len(once.first) > 50
+    assert len(once.first) > 20
     assert once.first.tolist() == again.first.tolist()
     assert once.second.tolist() == again.second.tolist()
     assert once.odds.tobytes() == again.odds.tobytes()
@@ -174,7 +176,7 @@ def test_ids_that_come_twice_are_found_however_far_apart(rows, monkeypatch):
 def test_a_killed_run_ends_with_the_same_bytes(tmp_path):
     data = tmp_path / "people.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    arguments = ["bulk", str(data), "--shards", "40", "--jobs", "1", "-o"]
+    arguments = ["bulk", str(data), "--shards", "20", "--jobs", "1", "-o"]
     assert CliRunner().invoke(app, [*arguments, str(tmp_path / "whole.parquet")]).exit_code == 0
     killed = tmp_path / "killed.parquet"
     code = (
@@ -189,7 +191,7 @@ def test_a_killed_run_ends_with_the_same_bytes(tmp_path):
         "    write(self, name, arrays); counted('shard')\n"
         "def kill_before(folder, arrays):\n"
         "    counted('edges' if folder.name == 'edges' else 'portion'); save(folder, arrays)\n"
-        "Work.write_arrays, portions.save, portions.PORTION = kill, kill_before, 97\n"
+        "Work.write_arrays, portions.save, portions.PORTION = kill, kill_before, 48\n"
         "app()\n"
     )
     for where, count in (("portion", 3), ("edges", 1), ("shard", 7), ("never", 1)):
@@ -197,16 +199,16 @@ def test_a_killed_run_ends_with_the_same_bytes(tmp_path):
             [sys.executable, "-c", code, where, str(count), *arguments, str(killed)], capture_output=True
         )
         assert ended.returncode == (0 if where == "never" else -signal.SIGKILL), ended.stderr.decode()
-    assert b"7 of 40 shards had been done before" in ended.stdout
+    assert b"7 of 20 shards had been done before" in ended.stdout
     assert killed.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["killed.parquet", "people.jsonl", "whole.parquet"]
 
 
 def test_portions_are_encoded_once_and_thrown_away_with_other_records(monkeypatch, tmp_path):
-    in_portions(monkeypatch, 97)
+    in_portions(monkeypatch, 48)
     once = bulk.cluster(ROWS, work=tmp_path / "work")
     assert sorted(os.listdir(tmp_path / "work" / PORTIONS)) == [
-        "0-97", "194-291", "291-388", "388-390", "97-194", "edges"
+        "0-48", "144-192", "192-194", "48-96", "96-144", "edges"
     ]  # fmt: skip
     encoded = []
     encode = Portions._encode
@@ -222,7 +224,7 @@ def test_portions_are_encoded_once_and_thrown_away_with_other_records(monkeypatc
 # ---------------------------------------------------------------------- plans
 
 
-@pytest.mark.parametrize("size", [97, 1000])
+@pytest.mark.parametrize("size", [48, 1000])
 def test_a_plan_is_that_of_the_run_which_goes_on_from_it(size, monkeypatch, tmp_path):
     in_portions(monkeypatch, size)
     report = bulk.plan(ROWS, shards=30, work=tmp_path / "work")
@@ -230,7 +232,7 @@ def test_a_plan_is_that_of_the_run_which_goes_on_from_it(size, monkeypatch, tmp_
     assert report.rest.read_out_mebibytes > report.phases[1].mebibytes
     assert report.rest.tried < len(ROWS) / 5
     assert [phase.name for phase in report.phases][-2:] == ["planning", "trying"]
-    assert "390 records, planned. The rest would take about" in str(report)
+    assert f"{len(ROWS)} records, planned. The rest would take about" in str(report)
     found = bulk.cluster(ROWS, shards=30, work=tmp_path / "work")
     assert found.report.resumed == 2
     for name in (*PLANNED, "shards"):
@@ -248,7 +250,7 @@ def test_the_command_plans(tmp_path):
     data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     outcome = CliRunner().invoke(app, ["bulk", str(data), "--plan", "--report", str(tmp_path / "r")])
     assert outcome.exit_code == 0
-    assert "390 records, planned" in outcome.output
+    assert f"{len(ROWS)} records, planned" in outcome.output
     kept = json.loads((tmp_path / "r" / "report.json").read_text())
     assert kept["rest"]["tried"] == len(ROWS)
     assert sorted(os.listdir(tmp_path)) == ["people.jsonl", "r"]

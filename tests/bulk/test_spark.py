@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # and leaves sockets open
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
-ROWS = sorted(customers(0).rows[:300], key=lambda row: row["id"])
+ROWS = sorted(customers(0).rows[:150], key=lambda row: row["id"])
 
 SEED = 5
 
@@ -66,9 +66,9 @@ def session():
 def small_sample():
     """A model is learnt from a sample, and whoever shares a rare value with some of it, as where there are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clustering, "SAMPLE", 150)
-        patch.setattr(drawing, "CLUSTERED", 100)
-        patch.setattr(learning, "SAMPLE", 100)
+        patch.setattr(clustering, "SAMPLE", 75)
+        patch.setattr(drawing, "CLUSTERED", 50)
+        patch.setattr(learning, "SAMPLE", 50)
         yield
 
 
@@ -116,7 +116,7 @@ def test_a_worker_that_is_killed_is_replaced_and_a_run_goes_on(session, expected
 
 
 def test_a_dataframe_is_ordered_by_its_ids(session, expected):
-    shuffled = ROWS[200:] + ROWS[:100] + ROWS[100:200]
+    shuffled = ROWS[100:] + ROWS[:50] + ROWS[50:100]
     frame = session.createDataFrame(shuffled).repartition(5)
     found = bulk.cluster(frame, engine="spark", seed=SEED, shards=1)
     assert told(found) == expected

@@ -360,7 +360,7 @@ def test_the_surrogate_of_a_black_box_that_reads_whole_fragments(kind, lookahead
 
 BAD_FRAGMENTS = {
     "texts": (["Gutenberg"], TypeError, "row 0 must map attributes to values, got str"),
-    "a fragment": ({"name": "Gutenberg"}, TypeError, "list of mappings, got dict"),
+    "a fragment": ({"name": "Gutenberg"}, TypeError, "list of mappings or a table, got dict"),
     "nothing": ([], ValueError, "at least one"),
     "a number for a name": ([{3: "x"}], TypeError, "row 0: attributes are named by text"),
 }
