@@ -122,9 +122,8 @@ def own_session(url: str | None, n_jobs: int | None) -> Iterator[Any]:
             raise ValueError(
                 f"session must be a session or a URL of Spark Connect, sc://host:port, got {url!r}"
             )
-        if (
-            importlib.util.find_spec("grpc") is None
-        ):  # where PySpark would end the process, and call that a success
+        # Without it PySpark would end the process, and call that a success.
+        if importlib.util.find_spec("grpc") is None:
             raise ImportError(NO_CONNECT)
         session, made = SparkSession.builder.remote(url).create(), True
     else:
